@@ -42,7 +42,12 @@ export {
   getAsynqServerToken,
   getAsynqTaskEventsToken,
 } from './nest/nest.tokens.js';
+export { getAsynqTasksToken } from './nest/calls/injected-tasks.js';
 export { InjectAsynqClient } from './nest/inject-asynq-client.decorator.js';
+
+// Handlers as methods that enqueue
+export { InjectTasks } from './nest/calls/inject-tasks.decorator.js';
+export type { CallOptions, TasksOf } from './nest/calls/tasks-of.js';
 
 // Health and operations
 export { AsynqHealth, type HealthReport } from './nest/health/asynq-health.js';

@@ -87,7 +87,7 @@ export class AsynqClient {
    * @throws BrokerUnavailableError when Redis does not reply; the task may or may not be stored
    * @throws ClosedError after `close`
    */
-  enqueue<P>(task: TaskDefinition<P>, ...rest: PayloadArguments<P, EnqueueOptions<P>>): Promise<TaskInfo>;
+  enqueue<P, R>(task: TaskDefinition<P, R>, ...rest: PayloadArguments<P, EnqueueOptions<P>>): Promise<TaskInfo<R>>;
   enqueue(type: string, payload?: unknown, options?: EnqueueOptions<unknown>): Promise<TaskInfo>;
   async enqueue(task: AnyTask, payload?: unknown, options?: EnqueueOptions<never>): Promise<TaskInfo> {
     this.requireOpen();

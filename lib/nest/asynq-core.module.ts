@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
+import { TaskCalls } from './calls/task-calls.js';
 import { ConnectionRegistry } from './connection/connection.registry.js';
 import { Enhancers } from './execution/enhancers.js';
 import { TaskAggregatorFactory } from './execution/task-aggregator.factory.js';
@@ -28,8 +29,9 @@ import { HandlerMetadataAccessor } from './discovery/handler.metadata-accessor.j
     EventListeners,
     ServerOrchestrator,
     HealthFactory,
+    TaskCalls,
   ],
-  exports: [ConnectionRegistry, ServerOrchestrator, EventListeners, HealthFactory],
+  exports: [ConnectionRegistry, TaskCalls, ServerOrchestrator, EventListeners, HealthFactory],
 })
 export class AsynqCoreModule {
   constructor(modules: ModulesContainer) {

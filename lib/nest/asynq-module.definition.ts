@@ -1,5 +1,6 @@
 import { ConfigurableModuleBuilder, type DynamicModule } from '@nestjs/common';
 import type { AsynqModuleExtras, AsynqModuleOptions } from './connection/asynq-module.options.js';
+import { tasksProviders } from './calls/tasks.providers.js';
 import { connectionProviders } from './connection.providers.js';
 import { AsynqCoreModule } from './asynq-core.module.js';
 import { RAW_MODULE_OPTIONS } from './connection/connection.tokens.js';
@@ -25,6 +26,19 @@ export const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
     .setExtras(NO_EXTRAS, withConnection)
     .build();
 
+/** The tokens of what other modules inject. */
+const EXPORTED = [
+  getAsynqBrokerToken,
+  getAsynqClientToken,
+  getAsynqHealthToken,
+  getAsynqHealthIndicatorToken,
+  getAsynqInspectorToken,
+  getAsynqSchedulerToken,
+  getAsynqSemaphoresToken,
+  getAsynqServerToken,
+  getAsynqTaskEventsToken,
+];
+
 /** Adds the providers of one connection to the module that Nest's builder made. */
 function withConnection(definition: DynamicModule, extras: AsynqModuleExtras): DynamicModule {
   const name = extras.name ?? DEFAULT_CONNECTION;
@@ -32,17 +46,13 @@ function withConnection(definition: DynamicModule, extras: AsynqModuleExtras): D
     ...definition,
     global: extras.isGlobal ?? false,
     imports: [...(definition.imports ?? []), AsynqCoreModule],
-    providers: [...(definition.providers ?? []), ...(extras.extraProviders ?? []), ...connectionProviders(name)],
-    exports: [
-      getAsynqBrokerToken(name),
-      getAsynqClientToken(name),
-      getAsynqHealthToken(name),
-      getAsynqHealthIndicatorToken(name),
-      getAsynqInspectorToken(name),
-      getAsynqSchedulerToken(name),
-      getAsynqSemaphoresToken(name),
-      getAsynqServerToken(name),
-      getAsynqTaskEventsToken(name),
-    ],
+    // Read when Nest scans the modules: then the files that inject tasks are loaded.
+    get providers() {
+      const given = [...(definition.providers ?? []), ...(extras.extraProviders ?? [])];
+      return [...given, ...connectionProviders(name), ...tasksProviders()];
+    },
+    get exports() {
+      return [...EXPORTED.map((tokenOf) => tokenOf(name)), ...tasksProviders().map(({ provide }) => provide)];
+    },
   };
 }

@@ -10,8 +10,12 @@ import { type BytesEncoding, bytesToJson } from './bytes-json.js';
  *
  * A class, so that all share one `toJSON` and an enqueue creates no closure. (`declare`: no field
  * is written twice.)
+ *
+ * `R` is the type of the handler's result, where the call knew it.
  */
-export class TaskInfo {
+export class TaskInfo<R = unknown> {
+  /** Never set: it only carries the type of the result. */
+  declare readonly __types?: { readonly result: R };
   declare readonly id: string;
   declare readonly queue: string;
   declare readonly type: string;
@@ -107,7 +111,7 @@ export class TaskInfo {
 }
 
 /** The fields of a task, without the class. */
-export type TaskDetails = Omit<TaskInfo, 'toJSON'>;
+export type TaskDetails = Omit<TaskInfo, 'toJSON' | '__types'>;
 
 /**
  * A {@link TaskInfo} as JSON. Times in ISO 8601, durations in milliseconds; fields without a value

@@ -9,21 +9,17 @@ import { DEFAULT_CONNECTION } from '../nest/names/nest.constants.js';
 import { ServerOrchestrator } from '../nest/lifecycle/server.orchestrator.js';
 import { EventListeners } from '../nest/lifecycle/event.listeners.js';
 import type { PayloadArguments } from '../client/types.js';
-import { jsonCodec, type PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
-import { toTaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
-import type { StoredTask } from '../broker/inspection.js';
-import type { TaskState } from '../wire/states.js';
 import { HandlerWatch } from './handler-watch.js';
 import { InMemoryBroker } from './in-memory-broker.js';
 import { leftTasks } from './left-tasks.js';
 import { runUnnested } from './nested-run.js';
 import type { RunSummary } from './run-summary.js';
-import { matchesFilter, type TaskFilter, type TestTask } from './task-filter.js';
 import { noHandlers, noInMemoryBroker, noModule, notRunnable } from './testing.messages.js';
+import type { TaskName } from './task-choice.js';
+import { TaskLists } from './task-lists.js';
 import { TestRun } from './test-run.js';
-import { type WaitingTask, withWait } from './waiting-task.js';
 
 export interface RunOptions {
   /** The most attempts of a run; more count as an endless loop. Default 10,000. */
@@ -44,9 +40,6 @@ export interface WorkOutcome<R = unknown> extends TaskOutcome {
   readonly result?: R;
 }
 
-type TaskName<P = unknown> = string | TaskDefinition<P>;
-
-const NOT_RUN: readonly TaskState[] = ['pending', 'scheduled', 'retry', 'aggregating', 'waiting'];
 const DEFAULT_LIMIT = 10_000;
 const DEFAULT_PATIENCE_MS = 100;
 
@@ -60,13 +53,14 @@ const DEFAULT_PATIENCE_MS = 100;
  * expect(tasks.enqueued(WelcomeEmail)).toHaveLength(1);
  * await tasks.advance('10m');
  */
-export class AsynqTester {
+export class AsynqTester extends TaskLists {
   private constructor(
     private readonly connection: Connection,
     private readonly broker: InMemoryBroker,
     private readonly orchestrator: ServerOrchestrator,
     private readonly listeners: EventListeners,
   ) {
+    super(broker, connection.name, connection.options.codec);
     listeners.attach(connection); // also where the application is not initialized
   }
 
@@ -88,42 +82,6 @@ export class AsynqTester {
   /** The clock of the application. */
   get clock(): ManualClock {
     return this.broker.clock;
-  }
-
-  /**
-   * Tasks that have not run yet: pending, scheduled, to be retried, in a group, or waiting for other
-   * tasks; in the order of enqueueing.
-   */
-  enqueued<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[] {
-    return this.all(task, filter).filter(({ state }) => NOT_RUN.includes(state));
-  }
-
-  /** Tasks that wait for other tasks, with what each waits for. */
-  waiting<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): WaitingTask<P>[] {
-    return this.all(task, filter)
-      .filter(({ state }) => state === 'waiting')
-      .map((found) => withWait(found, this.broker.waitOf(found.queue, found.id)!));
-  }
-
-  /** Tasks that are archived. */
-  archived<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[] {
-    return this.all(task, filter).filter(({ state }) => state === 'archived');
-  }
-
-  /** Tasks that succeeded and are retained. */
-  completed<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[] {
-    return this.all(task, filter).filter(({ state }) => state === 'completed');
-  }
-
-  /** All tasks, in any state. */
-  all<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[] {
-    const type = typeof task === 'string' ? task : task?.type;
-    const codec = (typeof task === 'object' ? task.codec : undefined) ?? this.connection.options.codec ?? jsonCodec;
-    return this.broker
-      .tasks()
-      .filter(({ message }) => type === undefined || message.type === type)
-      .map((stored) => describe<P>(stored, codec))
-      .filter((described) => matchesFilter(described, filter));
   }
 
   /** Deletes all tasks, locks and counters. */
@@ -248,19 +206,5 @@ function find<T>(app: INestApplicationContext, token: new (...args: never[]) => 
     return app.get<T>(token, { strict: false });
   } catch (error) {
     throw new TestingError(noModule, { cause: error });
-  }
-}
-
-function describe<P>({ message, state, nextProcessAt, result }: StoredTask, codec: PayloadCodec): TestTask<P> {
-  const dueAt = nextProcessAt === undefined ? undefined : nextProcessAt * 1000;
-  const info = toTaskInfo(message, { state, nextProcessAt: dueAt, result });
-  return { ...info, payload: decode(codec, info.payload) as P, rawPayload: info.payload };
-}
-
-function decode(codec: PayloadCodec, bytes: Buffer): unknown {
-  try {
-    return codec.decode(bytes);
-  } catch {
-    return bytes;
   }
 }

@@ -70,3 +70,9 @@ export const whyLeft = (reason: Exclude<LeftReason, 'waiting'>, queue: string, g
     noAggregator: `no @TaskAggregator aggregates the group "${group}"`,
     limited: `a limit of the queue "${queue}" holds them back: advance the clock`,
   })[reason];
+
+export const noSuchHandler = (label: string, near: string | undefined): string =>
+  `there is no method ${label}${near ? `; did you mean "${near}"?` : ''}`;
+
+export const otherConnection = (label: string, connection: string): string =>
+  `${label} is for the connection "${connection}"; ask its tester: AsynqTester.from(app, '${connection}')`;

@@ -81,6 +81,12 @@ const NEST = {
     'scheduler',
     ...nest('names', 'events', 'execution'),
   ],
+  'nest/calls': [
+    ...core,
+    'client',
+    'scheduler',
+    ...nest('names', 'decorators', 'discovery', 'execution', 'connection'),
+  ],
   'nest/lifecycle': [
     ...core,
     'events',
@@ -95,7 +101,7 @@ const NEST = {
     'broker/redis',
     'broker/redis/connection',
     'broker/memory',
-    ...nest('names', 'discovery', 'execution', 'events', 'connection', 'lifecycle', 'health'),
+    ...nest('names', 'discovery', 'execution', 'events', 'connection', 'calls', 'lifecycle', 'health'),
   ],
   'nest/operations': ['leaf', ...nest('names', 'connection', 'lifecycle', 'health'), 'nest'],
 };
@@ -151,7 +157,7 @@ export const ROOMS = {
   'event-streams': [...core, 'events', 'broker'],
   logging: [...core, 'events', 'redaction'],
   ...NEST,
-  testing: [...entry, 'broker/memory', ...nest('names', 'connection', 'lifecycle'), 'nest'],
+  testing: [...entry, 'broker/memory', ...nest('names', 'connection', 'calls', 'lifecycle'), 'nest'],
   dashboard: [
     ...core,
     'events',

@@ -143,6 +143,40 @@ beforeEach(async () => {
   mailer = app.get(Mailer);
 });
 
+describe('the tasks of a handler', () => {
+  test('are found by its class and its name, with the type of its payload', async () => {
+    await client.enqueue(WelcomeEmail, { userId: 1 });
+    await client.enqueue(WelcomeEmail, { userId: 2 });
+    await client.enqueue('countdown', 3);
+    const emails = tasks.enqueued(Tasks, 'welcome', { payload: { userId: 2 } });
+    expectTypeOf(emails[0]!.payload).toExtend<WelcomeDto>();
+    expect(emails).toMatchObject([{ type: 'email:welcome', payload: { userId: 2 } }]);
+    expectTypeOf(tasks.all(Tasks, 'countdown')[0]!.payload).toEqualTypeOf<number>();
+    expect(tasks.all(Tasks, 'countdown').map(({ payload }) => payload)).toEqual([3]);
+    expect([tasks.waiting(Tasks, 'later'), tasks.archived(Tasks, 'later'), tasks.completed(Tasks, 'later')]).toEqual([
+      [],
+      [],
+      [],
+    ]);
+  });
+
+  test('are refused where there is no such handler', () => {
+    // @ts-expect-error no such method
+    expect(() => tasks.enqueued(Tasks, 'welcom')).toThrow('there is no method Tasks.welcom; did you mean "welcome"?');
+    // @ts-expect-error a filter by a field that the payload does not have
+    expect(tasks.enqueued(Tasks, 'welcome', { payload: { user: 2 } })).toEqual([]);
+    class Elsewhere {
+      @TaskHandler('else', { connection: 'billing' })
+      run() {}
+      help() {}
+    }
+    expect(() => tasks.enqueued(Elsewhere, 'help')).toThrow('Elsewhere.help is no handler');
+    expect(() => tasks.enqueued(Elsewhere, 'run')).toThrow(
+      'Elsewhere.run is for the connection "billing"; ask its tester: AsynqTester.from(app, \'billing\')',
+    );
+  });
+});
+
 describe('enqueued', () => {
   test('lists waiting tasks, typed and decoded, in the order of enqueueing', async () => {
     await client.enqueue(WelcomeEmail, { userId: 1 });

@@ -30,6 +30,8 @@ export interface TaskHandlerOptions extends TaskLimits {
 /** The metadata of one `@TaskHandler`. */
 export interface TaskHandlerMetadata {
   readonly pattern: string;
+  /** What the decorator was given. */
+  readonly task: string | TaskDefinition;
   readonly connection: string;
   readonly retryDelay?: RetryDelay;
   readonly isFailure?: IsFailure;
@@ -77,6 +79,7 @@ export function toMetadata(
   checkOptions(options, what);
   return {
     pattern: definition.type,
+    task,
     connection: options.connection ?? DEFAULT_CONNECTION,
     retryDelay: options.retryDelay ?? definition.retryDelay,
     isFailure: options.isFailure ?? definition.isFailure,

@@ -5,23 +5,18 @@ import type { PeriodicSourceMetadata } from '../decorators/periodic-task-source.
 import type { TaskHandlerMetadata } from '../decorators/task-handler.decorator.js';
 import { twoHandlers } from '../names/nest.messages.js';
 import { HandlerMetadataAccessor } from './handler.metadata-accessor.js';
+import { type DeclaredMethod, methodsOf } from './methods-of.js';
 
 /** Nest's wrapper of a provider or controller. */
 export type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-export type HandlerMethod = (...args: unknown[]) => unknown;
-
 /** One decorated method of one provider or controller. */
-export interface Discovered<Metadata> {
+export interface Discovered<Metadata> extends DeclaredMethod {
   readonly metadata: Metadata;
   readonly wrapper: InstanceWrapper;
   /** Whether each task gets its own instance: request scope, durable, transient. */
   readonly scoped: boolean;
   readonly instanceClass: Type;
-  /** The prototype that declares the method: the class's own, or an ancestor's. */
-  readonly owner: object;
-  readonly methodName: string;
-  readonly method: HandlerMethod;
   /** `Class.method`, for messages. */
   readonly label: string;
 }
@@ -80,7 +75,7 @@ export class HandlerExplorer {
   ): Discovered<M>[] {
     const instanceClass = classOf(instance);
     const scoped = wrapper.isTransient || !wrapper.isDependencyTreeStatic();
-    return methodsOf(instance).flatMap(({ owner, methodName, method }) => {
+    return methodsOf(Object.getPrototypeOf(instance) as object | null).flatMap(({ owner, methodName, method }) => {
       const label = `${instanceClass.name}.${methodName}`;
       const common = { wrapper, scoped, instanceClass, owner, methodName, method, label };
       return metadataOf(method).map((metadata) => ({ metadata, ...common }));
@@ -97,21 +92,6 @@ function instanceOf(wrapper: InstanceWrapper): object | undefined {
 
 const classOf = (instance: object): Type =>
   (Object.getPrototypeOf(instance) as { constructor?: Type } | null)?.constructor ?? (Object as unknown as Type);
-
-/** The methods of an instance's prototypes, nearest first. Reads only descriptors, so that no getter runs. */
-function methodsOf(instance: object): { owner: object; methodName: string; method: HandlerMethod }[] {
-  const found = new Map<string, { owner: object; methodName: string; method: HandlerMethod }>();
-  const overridden = new Set<string>();
-  let owner = Object.getPrototypeOf(instance) as object | null;
-  for (; owner && owner !== Object.prototype; owner = Object.getPrototypeOf(owner) as object | null) {
-    for (const [methodName, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
-      if (overridden.has(methodName) || methodName === 'constructor') continue;
-      overridden.add(methodName);
-      if (typeof value === 'function') found.set(methodName, { owner, methodName, method: value as HandlerMethod });
-    }
-  }
-  return [...found.values()];
-}
 
 function rejectDuplicates(handlers: readonly DiscoveredHandler[]): void {
   const first = new Map<string, DiscoveredHandler>();

@@ -3,14 +3,8 @@ import type { ParamsFactory } from '@nestjs/core';
 import type { TaskContext } from '../../task/context.js';
 import type { PipeLike } from '../decorators/handler-parameter.js';
 import { NEST_METADATA, PARAM_TYPE, TASK_PARAMS_METADATA } from '../names/nest.constants.js';
-import type { HandlerMethod } from '../discovery/handler.explorer.js';
-
-/** Nest's metadata of a parameter, stored under `type:index`. */
-interface ParamMetadata {
-  readonly index: number;
-  readonly data?: unknown;
-  readonly pipes?: readonly PipeLike[];
-}
+import { paramMetadata, type ParamMetadata, paramTypes, typeOfKey } from './handler-params.js';
+import type { HandlerMethod } from '../discovery/methods-of.js';
 
 /** How the arguments of a handler are made, with or without Nest's pipeline. */
 export interface ParamPlan {
@@ -49,30 +43,22 @@ function extractor(type: number, data: unknown): Extract {
  * @param owner the prototype that declares the method
  */
 export function planParams(owner: object, methodName: string): ParamPlan {
-  const declared = Reflect.getOwnMetadata(NEST_METADATA.routeArguments, owner.constructor, methodName) as
-    Record<string, ParamMetadata> | undefined;
-  const types = (Reflect.getMetadata(NEST_METADATA.parameterTypes, owner, methodName) ?? []) as unknown[];
-  const params = Object.fromEntries(Object.entries(declared ?? UNDECORATED).map((entry) => markBytes(entry, types)));
+  const types = paramTypes(owner, methodName);
+  const declared = Object.entries(paramMetadata(owner, methodName));
+  const params = Object.fromEntries(declared.map((entry) => markBytes(entry, types)));
   Reflect.defineMetadata(TASK_PARAMS_METADATA, params, owner.constructor, methodName);
   const keys = Object.keys(params);
   return {
-    decodes: keys.some((key) => typeOf(key) === PARAM_TYPE.payload),
+    decodes: keys.some((key) => typeOfKey(key) === PARAM_TYPE.payload),
     pipes: Object.values(params).flatMap(({ pipes }) => pipes ?? []),
     custom: keys.some((key) => key.includes(NEST_METADATA.customRouteArgument)),
     call: caller(methodName, params),
   };
 }
 
-const UNDECORATED: Readonly<Record<string, ParamMetadata>> = {
-  [`${PARAM_TYPE.payload}:0`]: { index: 0, pipes: [] },
-  [`${PARAM_TYPE.task}:1`]: { index: 1, pipes: [] },
-};
-
-const typeOf = (key: string): number => Number(key.split(':')[0]);
-
 function markBytes([key, param]: [string, ParamMetadata], types: readonly unknown[]): [string, ParamMetadata] {
   const type = types[param.index];
-  if (typeOf(key) !== PARAM_TYPE.payload || param.data !== undefined || !isBytesType(type)) return [key, param];
+  if (typeOfKey(key) !== PARAM_TYPE.payload || param.data !== undefined || !isBytesType(type)) return [key, param];
   return [`${PARAM_TYPE.bytes}:${param.index}`, param];
 }
 
@@ -82,7 +68,7 @@ const isBytesType = (type: unknown): boolean =>
 /** Calls with one or two parameters need no array: this is the hot path. */
 function caller(methodName: string, params: Readonly<Record<string, ParamMetadata>>): ParamPlan['call'] {
   const extracts: Extract[] = [];
-  for (const [key, { index, data }] of Object.entries(params)) extracts[index] = extractor(typeOf(key), data);
+  for (const [key, { index, data }] of Object.entries(params)) extracts[index] = extractor(typeOfKey(key), data);
   const all = Array.from(extracts, (extract) => extract ?? (() => undefined));
   const [first, second] = all;
   const methodOf = (instance: object) => instance as Record<string, HandlerMethod>;

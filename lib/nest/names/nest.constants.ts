@@ -5,6 +5,8 @@ export const TASK_AGGREGATOR_METADATA = 'nestjs-asynq:task-aggregators';
 export const TASK_EVENT_METADATA = 'nestjs-asynq:task-events';
 export const CONSOLE_ACTION_METADATA = 'nestjs-asynq:console-actions';
 export const TASK_PARAMS_METADATA = 'nestjs-asynq:task-params';
+export const TASKS_TOKEN_METADATA = 'nestjs-asynq:tasks-token';
+export const INJECTED_TASKS_METADATA = 'nestjs-asynq:injected-tasks';
 
 /** The name of the unnamed connection. */
 export const DEFAULT_CONNECTION = 'default';

@@ -102,3 +102,30 @@ export const noServer = (name: string): string =>
 
 export const scopedSource = (what: string): string =>
   `${what}: @PeriodicTaskSource belongs on a provider with one instance, and this one has an instance per request; change its scope`;
+
+export const notATasksClass = (value: string): string =>
+  `@InjectTasks takes a class with @TaskHandler methods, not ${value}` +
+  (value === 'undefined' ? '; where two files import each other, give forwardRef(() => TheClass)' : '');
+
+export const noHandlersIn = (tasks: string): string =>
+  `@InjectTasks(${tasks}): no method of ${tasks} has @TaskHandler or @PeriodicTask, so there is nothing to call`;
+
+export const reservedName = (label: string): string =>
+  `${label} cannot be called to enqueue, because injected tasks have, or must not have, a method of this name; rename the handler`;
+
+export const notAHandler = (label: string, handlers: readonly string[]): string =>
+  `${label} is no handler, so a call of it enqueues nothing; handlers are ${handlers.join(', ')}`;
+
+export const manyTypes = (label: string, types: readonly string[]): string =>
+  `${label} handles several task types (${types.join(', ')}), so a call of it does not say which; ` +
+  'enqueue by the type: asynq.enqueue(type, payload)';
+
+export const payloadInParts = (label: string): string =>
+  `${label} takes no whole payload as its first parameter, so a call cannot be typed; take @Payload() there, ` +
+  'or enqueue by the type: asynq.enqueue(type, payload)';
+
+export const payloadNotFirst = (label: string): string =>
+  `${label} takes the payload behind another parameter, so a call would be typed by that one; put @Payload() first`;
+
+export const optionsInCall = (label: string): string =>
+  `${label} is called with the payload alone; give options before: with(options)`;

@@ -1,0 +1,80 @@
+import type { Observable } from 'rxjs';
+import type { CallLinks } from '../../task/links.js';
+import type { TaskContext } from '../../task/context.js';
+import type { TaskInfo } from '../../task/info.js';
+import type { TaskOptions } from '../../task/options.js';
+
+/** A class with `@TaskHandler` methods. */
+export type TasksClass<C extends object = object> = abstract new (...args: never[]) => C;
+
+/** Options of a call of a method: those of the task, and what it waits for. */
+export type CallOptions = TaskOptions & CallLinks<never>;
+
+/** Names that the methods of Nest have, or those of the calls themselves: no handler is called by them. */
+export const RESERVED_NAMES = [
+  'with',
+  'then',
+  'onModuleInit',
+  'onModuleDestroy',
+  'onApplicationBootstrap',
+  'onApplicationShutdown',
+  'beforeApplicationShutdown',
+] as const;
+
+/**
+ * The handlers of a class as methods that enqueue: each takes the payload of the handler, and resolves to the TaskInfo when the task
+ * is stored, with the type of the handler's result. The payload is the first parameter of the handler that is no TaskContext.
+ *
+ * TypeScript does not see decorators, so methods that are no handlers are here, too; calling one throws an InvalidHandlerError.
+ */
+export type TasksOf<C extends object> = {
+  readonly [K in keyof C as K extends Reserved ? never : C[K] extends AnyMethod ? K : never]: Call<C[K]>;
+} & {
+  /**
+   * The same methods with these options for every call. They override those of the definition, option by option.
+   *
+   * @example
+   * await this.emails.with({ processIn: '10m', unique: '1h' }).welcome({ userId: 42 });
+   */
+  with(options: CallOptions): TasksOf<C>;
+};
+
+type Reserved = (typeof RESERVED_NAMES)[number];
+type AnyMethod = (...args: never[]) => unknown;
+
+type Call<M> = M extends (...args: infer A) => infer R
+  ? (...payload: CallArguments<A>) => Promise<TaskInfo<HandlerResult<R>>>
+  : never;
+
+/** What a handler returns in the end: the value of its promise, or the last one of its Observable. */
+export type HandlerResult<R> = Awaited<R> extends Observable<infer V> ? V : Awaited<R>;
+
+/** The payload among the parameters of a handler: the first that is no TaskContext. */
+type CallArguments<A extends readonly unknown[]> = A extends readonly []
+  ? []
+  : A extends readonly [infer First, ...infer Rest]
+    ? IsContext<First> extends true
+      ? CallArguments<Rest>
+      : [undefined] extends [First]
+        ? [payload?: Data<First>]
+        : [payload: Data<First>]
+    : A extends readonly [(infer First)?, ...infer Rest]
+      ? IsContext<First> extends true
+        ? CallArguments<Rest>
+        : [payload?: Data<First>]
+      : [payload?: Data<A[number]>];
+
+export type IsContext<T> = 0 extends 1 & T ? false : [T] extends [TaskContext] ? true : false;
+
+/** An object without its methods, at every depth: a caller need not make an instance of the class of a DTO. */
+type Data<T> = 0 extends 1 & T
+  ? T
+  : T extends Untouched
+    ? T
+    : T extends readonly unknown[]
+      ? { [I in keyof T]: Data<T[I]> }
+      : T extends object
+        ? { [K in keyof T as T[K] extends AnyMethod ? never : K]: Data<T[K]> }
+        : T;
+
+type Untouched = Date | ArrayBufferView | ArrayBuffer | ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>;
