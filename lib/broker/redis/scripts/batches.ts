@@ -1,4 +1,5 @@
-import type { BatchState, NewBatch } from '../../batches.js';
+import type { BatchState } from '../../../task/batch.js';
+import type { NewBatch } from '../../batches.js';
 import { isLinked, type LinkedRequest } from '../../links.js';
 import { requireSeconds } from './arguments.js';
 import { encodeLinkedMessage, taskWithLinks } from './linked-requests.js';

@@ -94,7 +94,6 @@ export const INSPECT_SCRIPTS = {
     ],
     argv: ['guards'],
   },
-  readBatch: { file: 'links/read-batch', keys: ['batch'], argv: [] },
   getTask: {
     file: 'inspect/get-task',
     keys: ['task', 'scheduled', 'retry', 'waitingTasks'],

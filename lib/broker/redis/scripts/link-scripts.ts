@@ -77,9 +77,4 @@ export const LINK_SCRIPTS = {
     argv: ['taskPrefix', 'now', 'nowNanos', 'batch'],
   },
   readBatch: { file: 'links/read-batch', keys: ['batch'], argv: [] },
-  getTask: {
-    file: 'inspect/get-task',
-    keys: ['task', 'scheduled', 'retry', 'waitingTasks'],
-    argv: ['id', 'waitingGroup'],
-  },
 } as const satisfies Record<string, ScriptShape>;
