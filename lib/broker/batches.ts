@@ -1,4 +1,5 @@
 import { InvalidTaskError } from '../errors.js';
+import type { BatchState } from '../task/batch.js';
 import type { EnqueueStatus } from './enqueue-request.js';
 import type { Caused, LinkedRequest } from './links.js';
 
@@ -47,8 +48,6 @@ export interface Chunk {
   readonly base: number;
   readonly count: number;
 }
-
-export type BatchState = 'open' | 'closed' | 'succeeded' | 'completed';
 
 export interface BatchProgress {
   readonly home: string;

@@ -132,7 +132,7 @@ function printQueue(context: CommandContext<Json>, info: QueueInfo): void {
 type Counted = Record<(typeof COUNTED_STATES)[number], number>;
 
 /** In asynq's order, then ours. */
-const COUNTED_STATES = [
+export const COUNTED_STATES = [
   'active',
   'pending',
   'aggregating',

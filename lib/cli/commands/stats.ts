@@ -5,7 +5,7 @@ import type { QueueInfo } from '../../inspector/views.js';
 import type { CommandContext } from '../tree/command-context.js';
 import { addCommand, type Invocation } from '../tree/tree.js';
 import { jsonOption } from '../tree/values.js';
-import { DAY_COLUMNS, STATE_COLUMNS } from './queue.js';
+import { COUNTED_STATES, DAY_COLUMNS, STATE_COLUMNS } from './queue.js';
 
 interface StatsFlags {
   readonly json?: boolean;
@@ -22,18 +22,7 @@ export function addStats(root: Command, invocation: Invocation): void {
   });
 }
 
-const SUMMED = [
-  'active',
-  'pending',
-  'aggregating',
-  'scheduled',
-  'retry',
-  'archived',
-  'completed',
-  'waiting',
-  'processed',
-  'failed',
-] as const;
+const SUMMED = [...COUNTED_STATES, 'processed', 'failed'] as const;
 
 type Aggregate = Record<(typeof SUMMED)[number], number> & { readonly timestamp: Date };
 

@@ -1,22 +1,11 @@
-import type { Broker } from '../../broker/broker.js';
 import { LEASE_SECONDS } from '../../broker/broker.js';
-import { floorSeconds, type Clock } from '../../clock.js';
-import type { AsynqEvents } from '../../events/events.js';
+import { floorSeconds } from '../../clock.js';
 import type { ResolvedLimits } from '../../task/limits.js';
 import type { ActiveTask } from './active-task.js';
-import { Waitlist, type LimiterListener } from './waitlist.js';
+import { type LimiterDeps, Waitlist } from './waitlist.js';
 
 /** Tokens are extended when they are this old; they end LEASE_SECONDS after that. */
 const TOKEN_RENEWAL_MS = 10_000;
-
-export interface LimiterDeps {
-  readonly broker: Pick<Broker, 'limiting'>;
-  readonly clock: Clock;
-  readonly events: AsynqEvents;
-  /** The queues this server serves: it wakes tasks there. */
-  readonly queues: { names(): readonly string[] };
-  readonly listener: LimiterListener;
-}
 
 /** A claimed task that waits for the decision. */
 interface Arrival {

@@ -2,7 +2,8 @@ import { InvalidHandlerError } from '../../errors.js';
 import { resolveLimits, type ResolvedLimits } from '../../task/limits.js';
 import { settleAll } from '../../async.js';
 import type { TaskHandlerEntry } from './handler.js';
-import { Limiter, type LimiterDeps } from './limiter.js';
+import { Limiter } from './limiter.js';
+import type { LimiterDeps } from './waitlist.js';
 
 /** Between two searches for waiting tasks that nobody here knows of. */
 const SEARCH_INTERVAL_MS = 2_000;

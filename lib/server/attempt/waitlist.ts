@@ -21,10 +21,11 @@ export interface LimiterListener {
   tasksWoken(queue: string): void;
 }
 
-export interface WaitlistDeps {
+export interface LimiterDeps {
   readonly broker: Pick<Broker, 'limiting'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
+  /** The queues this server serves: its limiters wake tasks there. */
   readonly queues: { names(): readonly string[] };
   readonly listener: LimiterListener;
 }
@@ -47,7 +48,7 @@ export class Waitlist {
   constructor(
     private readonly name: string,
     private readonly limiter: Room,
-    private readonly deps: WaitlistDeps,
+    private readonly deps: LimiterDeps,
   ) {}
 
   /** A deferred task is on the list now. */

@@ -1,4 +1,5 @@
-import type { BatchCallback, BatchProgress, BatchState, NewBatch } from '../../batches.js';
+import type { BatchState } from '../../../task/batch.js';
+import type { BatchCallback, BatchProgress, NewBatch } from '../../batches.js';
 
 const OPEN = 1;
 const SUCCEEDED = 2;

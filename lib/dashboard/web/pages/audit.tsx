@@ -11,6 +11,7 @@ import { Text } from '../ui/text.js';
 import { chosenFilters, FilterBar } from './audit-filters.js';
 import { actionText, resultText } from './audit-text.js';
 import { Page } from './page.js';
+import { QueueLink } from './queue-link.js';
 
 const PAGE_SIZE = 50;
 
@@ -53,14 +54,6 @@ function Target({ entry }: { entry: AuditEntry }) {
       )}
       {[task, schedule, group, made].every((part) => part === undefined) && <span class="none">–</span>}
     </>
-  );
-}
-
-function QueueLink({ name }: { name: string }) {
-  return (
-    <a href={paths.queue(name)}>
-      <Text value={name} titled class="cut" />
-    </a>
   );
 }
 

@@ -6,7 +6,7 @@ import { chosenFilters, type Filters, isSearch } from '../list/filters.js';
 import { SearchList } from '../list/search-list.js';
 import { href, navigate, useRoute } from '../state/router.js';
 import { Text } from '../ui/text.js';
-import { Groups } from './queue-summary.js';
+import { GroupsCard } from './queue-summary.js';
 
 interface ListPageProps {
   queue: string;
@@ -15,15 +15,6 @@ interface ListPageProps {
   count: number | undefined;
 }
 
-const ChooseGroup = ({ queue }: { queue: string }) => (
-  <section class="card">
-    <header>
-      <h2>Groups</h2>
-    </header>
-    <Groups queue={queue} />
-  </section>
-);
-
 /**
  * The tasks in a state, page by page, or the results of a search. Aggregating tasks are listed by
  * group.
@@ -31,7 +22,7 @@ const ChooseGroup = ({ queue }: { queue: string }) => (
 export function ListPage({ queue, state, count }: ListPageProps) {
   const { path, query } = useRoute();
   const group = state === 'aggregating' ? query['group'] : undefined;
-  if (state === 'aggregating' && group === undefined) return <ChooseGroup queue={queue} />;
+  if (state === 'aggregating' && group === undefined) return <GroupsCard queue={queue} />;
   const scope: ListScope = { queue, state, group };
   const filters = chosenFilters(query);
   const search = (wanted: Filters): void => navigate(path, { ...wanted, group, size: query['size'] });

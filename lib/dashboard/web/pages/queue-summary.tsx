@@ -35,7 +35,7 @@ function Stats({ row }: { row: Queue }) {
   );
 }
 
-export function Groups({ queue }: { queue: string }) {
+function Groups({ queue }: { queue: string }) {
   const { data, error, reload } = useResource(`groups ${queue}`, (signal) => api.groups(queue, signal), {
     every: useRefreshInterval(2.5),
   });
@@ -55,6 +55,15 @@ export function Groups({ queue }: { queue: string }) {
     </ul>
   );
 }
+
+export const GroupsCard = ({ queue }: { queue: string }) => (
+  <section class="card">
+    <header>
+      <h2>Groups</h2>
+    </header>
+    <Groups queue={queue} />
+  </section>
+);
 
 /** Warns when no server takes tasks of the queue: otherwise its tasks look like any others. */
 function Unserved({ queue }: { queue: string }) {
@@ -84,12 +93,7 @@ export function QueueSummary({ queue }: { queue: string }) {
       {current.retry + current.archived > 0 && <Failures queue={queue} />}
       <div class="halves">
         {days.length > 0 && <Days title={`Last ${days.length} days`} days={days} />}
-        <section class="card">
-          <header>
-            <h2>Groups</h2>
-          </header>
-          <Groups queue={queue} />
-        </section>
+        <GroupsCard queue={queue} />
       </div>
     </>
   );

@@ -11,6 +11,7 @@ import { bytes, count, duration, percent } from '../text/format.js';
 import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { Text } from '../ui/text.js';
 import { Page } from './page.js';
+import { QueueLink } from './queue-link.js';
 
 function Stats({ info }: { info: RedisInfo }) {
   const orNone = (value: number | null, show: (value: number) => string): string =>
@@ -67,9 +68,7 @@ function Memory() {
       <ul class="shares">
         {queues.map((row) => (
           <li key={row.queue}>
-            <a href={paths.queue(row.queue)}>
-              <Text value={row.queue} titled class="cut" />
-            </a>
+            <QueueLink name={row.queue} />
             <span class="share" aria-hidden="true">
               <span style={{ width: `${(row.memory_usage_bytes / top) * 100}%` }} />
             </span>

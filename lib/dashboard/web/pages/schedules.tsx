@@ -13,6 +13,7 @@ import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { ACTIONS_HEAD, numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
 import { Page } from './page.js';
+import { QueueLink } from './queue-link.js';
 
 export function RunEntry({ entry, onDone }: { entry: Pick<Entry, 'id' | 'task_type'>; onDone: () => void }) {
   const run = async (): Promise<void> => {
@@ -49,9 +50,7 @@ function Row({ entry, reload }: { entry: Entry; reload: () => void }) {
         <Text value={entry.spec} class="wrap" />
       </td>
       <td data-label="queue">
-        <a href={paths.queue(entry.queue)}>
-          <Text value={entry.queue} titled class="cut" />
-        </a>
+        <QueueLink name={entry.queue} />
       </td>
       <td data-label="options" class="wide">
         {optionsOf(entry) ? <Text value={optionsOf(entry)} titled class="cut" /> : <span class="none">–</span>}

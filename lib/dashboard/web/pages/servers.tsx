@@ -13,6 +13,7 @@ import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { ACTIONS_HEAD, numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
 import { Page } from './page.js';
+import { QueueLink } from './queue-link.js';
 
 function WorkerRow({ worker, onCancel }: { worker: Worker; onCancel: () => void }) {
   const may = useMay();
@@ -25,9 +26,7 @@ function WorkerRow({ worker, onCancel }: { worker: Worker; onCancel: () => void 
         </a>
       </th>
       <td data-label="queue">
-        <a href={paths.queue(worker.queue)}>
-          <Text value={worker.queue} titled class="cut" />
-        </a>
+        <QueueLink name={worker.queue} />
       </td>
       <td class="number" data-label="running for">
         <Elapsed since={worker.start_time} />

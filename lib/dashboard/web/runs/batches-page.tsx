@@ -14,6 +14,7 @@ import { StateChip } from '../ui/state.js';
 import { ACTIONS_HEAD, numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
 import { Pages, SIZE, usePage } from './pages.js';
+import { QueueLink } from '../pages/queue-link.js';
 
 /** How many members have ended, as a bar with its number. */
 function Progress({ batch }: { batch: Batch }) {
@@ -61,9 +62,7 @@ function Row({ batch, reload }: { batch: Batch; reload: () => void }) {
         <StateChip state={batch.state} />
       </td>
       <td data-label="queue">
-        <a href={paths.queue(batch.queue)}>
-          <Text value={batch.queue} titled class="cut" />
-        </a>
+        <QueueLink name={batch.queue} />
       </td>
       <td data-label="ended" class="wide">
         <Progress batch={batch} />

@@ -11,6 +11,7 @@ import { StateChip } from '../ui/state.js';
 import { numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
 import { Pages, SIZE, usePage } from './pages.js';
+import { QueueLink } from '../pages/queue-link.js';
 
 function Row({ run }: { run: WorkflowRun }) {
   return (
@@ -24,9 +25,7 @@ function Row({ run }: { run: WorkflowRun }) {
         <StateChip state={run.state} />
       </td>
       <td data-label="queue">
-        <a href={paths.queue(run.queue)}>
-          <Text value={run.queue} titled class="cut" />
-        </a>
+        <QueueLink name={run.queue} />
       </td>
       <td class="number" data-label="steps">
         {count(run.steps)}
