@@ -24,6 +24,6 @@ redis.call('HLEN', KEYS[9])
 redis.call('ZCARD', KEYS[10])
 local run, names = L.runs.load_all(ARGV[4])
 local running = run and run.state == 'r'
-if run and not running then L.runs.delete(run, names, 'archived') end
+if run and not running then L.runs.delete(run, names) end
 L.work()
 return { not run and 1 or running and 2 or 0, L.parcels() }

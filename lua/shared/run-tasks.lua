@@ -84,7 +84,7 @@ do
   end
 
   -- A run needs the task of a step no more: it is deleted if nobody has claimed it (`unclaimed`) or if it is archived
-  -- (`archived`), or stays (`none`). After the last two it tells the run nothing.
+  -- (`archived`). After the latter it tells the run nothing.
   L.on.drop = function(body)
     local id = body.id
     local list, at, told = watchers_for(id, body.w)
@@ -179,11 +179,11 @@ do
     return #failed
   end
 
-  -- `what` becomes of the archived tasks of its steps, see L.on.drop.
-  function R.delete(run, names, what)
+  -- The archived tasks of its steps are deleted, too: they would refuse those of the next run with its id.
+  function R.delete(run, names)
     for _, name in ipairs(names) do
       local step = run.steps[name]
-      if step.state ~= 's' and step.ready_at > 0 then post_drop(run, name, what) end
+      if step.state ~= 's' and step.ready_at > 0 then post_drop(run, name, 'archived') end
     end
     R.forget(run)
     call('UNLINK', run.key)
@@ -199,7 +199,7 @@ do
     end
     local options = R.options(run)
     if run.ended > 0 then
-      if R.kept_until(run, options) <= L.seconds then return R.delete(run, names, 'none') end
+      if R.kept_until(run, options) <= L.seconds then return R.delete(run, names) end
       return R.set_timer(run, options)
     end
     if options.deadline and options.deadline <= L.seconds then

@@ -150,8 +150,12 @@ function exerciseTimes(it: DriverTest): void {
     driver.clock.advance(1_000);
     await session.keep();
     expect(await session.workflows.run('default', 'wf:1')).toBeUndefined();
-    expect(await driver.stateOf('wf:1~b', 'other')).toBe('archived');
+    expect(await driver.stateOf('wf:1~b', 'other')).toBeUndefined();
     await session.expectNothingKept();
+    // The next run with its id begins anew.
+    expect(await session.start([step('a'), step('b', OTHER)])).toBe('started');
+    await session.relay();
+    expect(await session.states()).toEqual(['running', 'a:ready b:ready']);
   });
 
   it('starts the retention again after a revival', async ({ driver }) => {

@@ -46,9 +46,9 @@ export interface Bodies {
   probe: { readonly id: string; readonly w: Watcher };
   /**
    * A run needs the task of a step no more: it is deleted if nobody has claimed it (`unclaimed`), or if it
-   * is archived (`archived`), or stays (`none`). After the last two it tells the run nothing.
+   * is archived (`archived`). After the latter it tells the run nothing.
    */
-  drop: { readonly id: string; readonly w: Watcher; readonly what: 'unclaimed' | 'archived' | 'none' };
+  drop: { readonly id: string; readonly w: Watcher; readonly what: 'unclaimed' | 'archived' };
 }
 
 export type Kind = keyof Bodies;

@@ -58,13 +58,13 @@ export class Runs {
     return [...run.steps.values()].filter(({ state }) => state === 'ready');
   }
 
-  /** @param what becomes of the archived tasks of its steps */
-  delete(run: RunRecord, what: 'archived' | 'none'): void {
+  /** Also the archived tasks of its steps. */
+  delete(run: RunRecord): void {
     const place = this.engine.place(run.place);
     place.runs.delete(run.options.id);
     place.timers.delete(timerOf(run));
     for (const step of run.steps.values()) {
-      if (step.state !== 'succeeded' && step.readyAt !== undefined) this.post(run, step, what);
+      if (step.state !== 'succeeded' && step.readyAt !== undefined) this.post(run, step, 'archived');
     }
   }
 
@@ -95,7 +95,7 @@ export class Runs {
   private due(place: string, id: string): void {
     const run = this.find(place, id);
     if (!run) return;
-    if (run.endedAt !== undefined) return this.delete(run, 'none');
+    if (run.endedAt !== undefined) return this.delete(run);
     if (run.deadline !== undefined && run.deadline * 1000 <= this.engine.now) return void this.cancel(run, LATE);
     for (const step of run.steps.values()) {
       if (step.state !== 'ready') continue;
@@ -177,7 +177,7 @@ const watcherOf = (run: RunRecord, step: StepRecord): StepWatcher => ({
   step: step.name,
 });
 
-const DELETABLE = { unclaimed: ['pending', 'scheduled', 'retry'], archived: ['archived'], none: [] } as const;
+const DELETABLE = { unclaimed: ['pending', 'scheduled', 'retry'], archived: ['archived'] } as const;
 
 function deleteTask(store: QueueStore, id: string, what: Bodies['drop']['what'], now: number): boolean {
   const record = store.tasks.get(id);

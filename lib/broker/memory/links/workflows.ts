@@ -98,7 +98,7 @@ export class MemoryWorkflows implements WorkflowsRole {
     return this.cause(queue, run, (record) => {
       if (!record) return { ...NOTHING, status: 'missing' };
       if (record.state === 'running') return { ...NOTHING, status: 'running' };
-      this.records.delete(record, 'archived');
+      this.records.delete(record);
       return { ...NOTHING, status: 'deleted' };
     });
   }
