@@ -28,4 +28,9 @@ export interface MaintenanceRole {
    * with their locks. Returns how many.
    */
   trimArchived(queue: string, limit: number): Promise<number>;
+  /**
+   * Deletes what Go servers have left that wrote a result when the task was gone: asynq does not check that. Nobody lists it, so
+   * this reads the name of every key of the store, in small steps. Returns how many there were.
+   */
+  deleteLateResults(queue: string): Promise<number>;
 }

@@ -166,3 +166,22 @@ describe('monitoring data', () => {
     expect(await redis.exists(serverKey, workersKey, keyspace.servers, keyspace.workers)).toBe(0);
   });
 });
+
+describe('late results', () => {
+  it('are what Go has written for a task that was gone: nothing else is deleted', async ({ driver }) => {
+    const { keys, redis, broker } = driver;
+    await driver.enqueue(numbered('task', 1_200).map((id) => request({ id })));
+    for (const id of numbered('gone', 700)) await redis.hset(keys.task(id), 'result', 'late');
+    await redis.hset(keys.task('task-0'), 'result', 'of an attempt');
+    await redis.hset(keys.task('odd'), 'state', 'pending');
+    await redis.hset(driver.keyspace.queue('other').task('gone'), 'result', 'late');
+    await redis.hset(driver.keyspace.queue('default}:t:x').task('gone'), 'result', 'late');
+    await redis.sadd(driver.keyspace.queues, 'default}:t:x');
+    await redis.set(keys.task('foreign'), 'not ours');
+    expect(await broker.maintenance.deleteLateResults('default')).toBe(700);
+    expect(await redis.keys('*gone*')).toHaveLength(2);
+    expect(await redis.keys(`${keys.taskPrefix}task-*`)).toHaveLength(1_200);
+    expect(await redis.exists(keys.task('odd'), keys.task('foreign'))).toBe(2);
+    expect(await broker.maintenance.deleteLateResults('default')).toBe(0);
+  });
+});

@@ -76,6 +76,7 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   repairActive: ({ broker }) => broker.maintenance.repairActive('default'),
   deleteExpiredCompleted: ({ broker }) => broker.maintenance.deleteExpiredCompleted('default', 10),
   trimArchived: ({ broker }) => broker.maintenance.trimArchived('default', 10),
+  deleteLateResults: ({ broker }) => broker.maintenance.deleteLateResults('default'),
   claimDueSets: ({ broker }) => broker.groups.claimDueSets('default', () => AT_ONCE, 10),
   readSet: (driver) => driver.broker.groups.readSet(claimedSet(driver)),
   archiveDamagedMembers: (driver) => driver.broker.groups.archiveDamagedMembers(claimedSet(driver), ['g']),

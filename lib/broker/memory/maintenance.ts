@@ -32,6 +32,12 @@ export class MemoryMaintenance implements MaintenanceRole {
   async trimArchived(queue: string, limit: number): Promise<number> {
     return this.state.change(queue, (store, now) => trimArchived(store, limit, now));
   }
+
+  /** No Go server writes here. */
+  async deleteLateResults(): Promise<number> {
+    this.state.assertOpen();
+    return 0;
+  }
 }
 
 /** Moves due tasks of `scheduled`, then of `retry`. */

@@ -1,6 +1,8 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
 import { type ExpiredLeases, LEASE_SECONDS, type MaintenanceRole } from '../broker.js';
+import type { RedisConnections } from './connection/connections.js';
+import { ownKeys, scanKeys } from './connection/scan.js';
 import { archiveLimits } from './scripts/archive-limits.js';
 import { nanoseconds, readScore, requireSeconds } from './scripts/arguments.js';
 import { LeasedTasks } from './scripts/leased-tasks.js';
@@ -18,6 +20,7 @@ const CHUNK = 500;
 /** What servers do for a queue in the background, in steps that block Redis only briefly. */
 export class RedisMaintenance implements MaintenanceRole {
   constructor(
+    private readonly connections: RedisConnections,
     private readonly scripts: Scripts,
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
@@ -72,6 +75,18 @@ export class RedisMaintenance implements MaintenanceRole {
   async trimArchived(queue: string, limit: number): Promise<number> {
     const keys = this.keyspace.queue(queue);
     return this.deleteInChunks('trimArchived', keys, [keys.taskPrefix, ...archiveLimits(this.clock.now())], limit);
+  }
+
+  async deleteLateResults(queue: string): Promise<number> {
+    const keys = this.keyspace.queue(queue);
+    let deleted = 0;
+    for await (const found of scanKeys(this.connections, keys.taskPrefix)) {
+      const own = await ownKeys(this.connections, this.keyspace, keys, found);
+      for (let from = 0; from < own.length; from += CHUNK) {
+        deleted += (await this.run('deleteLateResults', own.slice(from, from + CHUNK), [])) as number;
+      }
+    }
+    return deleted;
   }
 
   private async deleteInChunks(

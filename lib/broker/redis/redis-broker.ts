@@ -77,7 +77,7 @@ export class RedisBroker implements Broker {
     this.producer = producer;
     this.links = new RedisLinks(connections, scripts, keyspace, clock, (queue) => producer.register(queue));
     this.consumer = new RedisConsumer(scripts, keyspace, clock);
-    this.maintenance = new RedisMaintenance(scripts, keyspace, clock);
+    this.maintenance = new RedisMaintenance(connections, scripts, keyspace, clock);
     this.groups = new RedisGroups(connections, scripts, keyspace, clock, this.links);
     this.monitoring = new RedisMonitoring(connections, scripts, keyspace, clock);
     this.cancellation = new RedisCancellation(connections, scripts, keyspace, clock);

@@ -28,11 +28,14 @@ const MAX_STEPS = 100;
 /** How long a step waits for its messages to be carried: the next one finds them again if they are not. */
 const CARRY_TIMEOUT_MS = 1_000;
 
+/** Between two searches of a place for late results, on average; the first comes within this time. */
+const SEARCH_INTERVAL_MS = 3_600_000;
+
 /** Its name as a loop. */
 export const LINK_KEEPER = 'link keeper';
 
 export interface LinkKeeperOptions {
-  readonly broker: Pick<Broker, 'links'>;
+  readonly broker: Pick<Broker, 'links' | 'maintenance'>;
   /** Tells when there are links where there were none. */
   readonly source: Pick<WakeSource, 'armPlaces'>;
   readonly relay: Pick<Relay, 'carry' | 'idle'>;
@@ -53,6 +56,9 @@ export class LinkKeeper {
   /** The places whose pass begins now. */
   private begun: ReadonlySet<string> = new Set();
   private readonly kept = new Set<string>();
+  /** By place: when it is searched for late results. */
+  private readonly searches = new Map<string, number>();
+  private searching: Promise<void> | undefined;
   private readonly passes: QueuePasses<void>;
   private readAt = -Infinity;
   private noticed = false;
@@ -134,6 +140,7 @@ export class LinkKeeper {
       if (known.has(place)) continue;
       this.due.delete(place);
       this.kept.delete(place);
+      this.searches.delete(place);
     }
     for (const place of places) if (!this.due.has(place)) this.due.set(place, now);
   }
@@ -151,6 +158,7 @@ export class LinkKeeper {
     if (!this.begun.has(place)) return;
     if (await this.keep(place)) {
       this.kept.add(place);
+      this.search(place);
       return;
     }
     this.kept.delete(place);
@@ -170,6 +178,22 @@ export class LinkKeeper {
       if (parcels.length > 0) await finishesWithin(relay.idle(), CARRY_TIMEOUT_MS, clock);
     }
     return true;
+  }
+
+  /** Deletes late results of Go servers, in the background, one place at a time. The first search is at a random time. */
+  private search(place: string): void {
+    const now = this.options.clock.elapsed();
+    const at = this.searches.get(place) ?? now + Math.random() * SEARCH_INTERVAL_MS;
+    this.searches.set(place, at);
+    if (this.searching || at > now) return;
+    this.searches.set(place, now + jittered(SEARCH_INTERVAL_MS));
+    this.searching = this.options.broker.maintenance.deleteLateResults(place).then(
+      () => void (this.searching = undefined),
+      (error: unknown) => {
+        this.searching = undefined;
+        if (!this.closed) this.report(error);
+      },
+    );
   }
 
   private async step(place: string, age: number): Promise<PassReply> {

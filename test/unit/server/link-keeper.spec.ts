@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Caused, LinksRole, Parcel, PassReply } from '../../../lib/broker/links.js';
+import type { MaintenanceRole } from '../../../lib/broker/maintenance.js';
 import { BrokerUnavailableError, UndecodableMessageError, WakeUpRefusedError } from '../../../lib/errors.js';
 import { AsynqEvents } from '../../../lib/events/events.js';
 import { LinkKeeper } from '../../../lib/server/loops/link-keeper.js';
@@ -34,6 +35,13 @@ class Store implements Pick<LinksRole, 'places' | 'lease' | 'keep'> {
     return true;
   }
 
+  readonly searched: string[] = [];
+  async deleteLateResults(place: string): Promise<number> {
+    this.searched.push(place);
+    if (this.broken.has(`search ${place}`)) throw new BrokerUnavailableError('away');
+    return 0;
+  }
+
   async keep(place: string, age: number): Promise<PassReply> {
     this.calls.push(`${place} ${age}`);
     return this.found.get(place)?.shift() ?? NOTHING;
@@ -63,7 +71,9 @@ describe('the link keeper', () => {
         return store.places();
       },
     };
-    return new LinkKeeper({ broker: { links: store as unknown as LinksRole }, source, relay, clock, events });
+    const links = store as unknown as LinksRole;
+    const maintenance = store as unknown as MaintenanceRole;
+    return new LinkKeeper({ broker: { links, maintenance }, source, relay, clock, events });
   };
 
   beforeEach(() => {
@@ -92,6 +102,20 @@ describe('the link keeper', () => {
     const pass = keeper.runOnce();
     keeper.notice();
     expect(await pass).toBe(500);
+  });
+
+  it('searches each place that it keeps for late results, once an hour', async () => {
+    store.known = ['p', 'q', 'theirs'];
+    store.owners.set('theirs', 'another server');
+    store.broken.add('search p');
+    for (let minute = 0; minute < 5 * 60; minute++) {
+      await keeper.runOnce();
+      clock.advance(60_000);
+    }
+    expect(store.searched.length).toBeGreaterThanOrEqual(6);
+    expect(store.searched.length).toBeLessThanOrEqual(16);
+    expect(new Set(store.searched)).toEqual(new Set(['p', 'q']));
+    expect(errors).toHaveLength(store.searched.filter((place) => place === 'p').length);
   });
 
   it('goes on until a place has nothing more to do, carries what it finds, and says so', async () => {

@@ -34,7 +34,10 @@ class FakeWorkflows {
 function arrange() {
   const workflows = new FakeWorkflows();
   const none = () => Promise.reject(new Error('nothing is to be carried here'));
-  return { workflows, starter: new Starter(workflows, new Relay({ deliver: none, acknowledge: none, postpone: none })) };
+  return {
+    workflows,
+    starter: new Starter(workflows, new Relay({ deliver: none, acknowledge: none, postpone: none })),
+  };
 }
 
 describe('starting runs', () => {

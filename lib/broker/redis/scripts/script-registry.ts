@@ -59,6 +59,7 @@ const TASK_SCRIPTS = {
   listExpiredLeases: { keys: ['lease', 'active'], argv: ['taskPrefix', 'cutoff', 'limit'] },
   repairActive: { keys: ['active', 'lease'], argv: ['expiry', 'from', 'length'] },
   deleteExpiredCompleted: { keys: ['completed'], argv: ['taskPrefix', 'now', 'limit'] },
+  deleteLateResults: { keys: [], argv: [] },
   trimArchived: { keys: ['archived'], argv: ['taskPrefix', 'cutoff', 'keep', 'limit'] },
   claimDueSets: {
     keys: ['aggregationSets', 'groups'],
