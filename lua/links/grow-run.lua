@@ -63,7 +63,7 @@ local function grow()
   for i, step in ipairs(steps) do
     local graph = cjson.decode(step.graph)
     graph.n = run.total + i - 1
-    local d = cmsgpack.pack(following[step.name] or {}) .. cjson.encode(graph)
+    local d = R.pack_graph(following[step.name] or {}, graph)
     local new = R.new_step(step.name, step.flags, #step.after, d)
     run.steps[step.name], new.v = new, step.message
     R.set(run, 'd:' .. step.name, d)

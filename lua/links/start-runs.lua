@@ -39,10 +39,11 @@ local function prepare(id, first, text)
     local digits, options = string.match(text, '^(%d+) (.*)$')
     position, task = tonumber(digits), cjson.decode(options)
   end
-  local name, message = string.sub(ARGV[first + position - 2], 3), ARGV[first + position - 1]
+  local at = first + position - 1
+  local name, graph, message = string.sub(ARGV[at - 1], 3), ARGV[at - 2], ARGV[at]
   task.id = R.task_of(id, name)
   if is_plain then
-    task.link = L.step_link(id, name)
+    task.link = L.step_link(id, name, R.hint(R.total(ARGV[first + 1]), graph))
   else
     queue, task.watchers = task.queue, { { k = 'r', to = L.place, run = id, step = name }, task.mark }
     task.queue, task.mark = nil, nil
@@ -78,11 +79,7 @@ L.find_absent(tasks)
 for i = 1, #tasks do
   local task = tasks[i]
   local status = L.create(task)
-  if status ~= 'enqueued' then
-    local run = R.load(task.run, { task.step })
-    R.touch(run)
-    R.end_step(run, task.step, false, R.REFUSED[status], '', L.millis)
-  end
+  if status ~= 'enqueued' then R.post_end(task.run, task.step, false, R.REFUSED[status], '', L.millis) end
 end
 L.work()
 return { statuses, L.parcels() }

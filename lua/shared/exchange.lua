@@ -34,7 +34,7 @@ local pending, paused_key, active, lease, processed_on, processed_total, failed_
 -- KEYS after those: the hashes of the tasks to settle.
 local HASHES = 13
 -- What goes into a command unchanged goes as the text it came as: Redis writes a number of Lua with 17 digits.
-local task_prefix, now, now_nanos, expiry, take_text, count_text, limits, since_wanted = unpack(ARGV, 1, 8)
+local task_prefix, now, now_nanos, expiry, take_text, count_text, limits, since_wanted, results = unpack(ARGV, 1, 9)
 local take, count = tonumber(take_text), tonumber(count_text)
 
 -- 1. Read and check the keys. Reading each one first finds those of a wrong type before anything is written.
@@ -94,7 +94,7 @@ else
   for i = 1, count do
     ids[i] = string.sub(KEYS[HASHES + i], id_start)
   end
-  local missing, settled, argument = missing_leases(lease, ids, 9)
+  local missing, settled, argument = missing_leases(lease, ids, 10)
   local specials, moves, named = {}, false, HASHES + count
   for i = argument, #ARGV, 6 do
     local item = { kind = ARGV[i + 1], message = ARGV[i + 3], time = ARGV[i + 4], result = ARGV[i + 5] }
@@ -114,6 +114,7 @@ else
 
   -- Those that count move to the front of `ids`, and the hashes to delete to the front of the hashes in KEYS.
   local special, done, failures, unfinished, items = {}, 0, 0, 0, L and {}
+  results = L and results ~= '' and cmsgpack.unpack(results) or {}
   for i = 1, count do
     local id, item = ids[i], specials[i]
     local kind = item and item.kind or DONE
@@ -123,7 +124,10 @@ else
     else
       number = number + 1
       ids[number], settled[id] = id, LISTED
-      if L then items[number] = item or false end
+      if L then
+        local result = results[i]
+        items[number] = item or result ~= '' and result or false
+      end
       if item then
         item.id, item.task = id, KEYS[HASHES + i]
         special[#special + 1] = item
@@ -221,16 +225,20 @@ else
     L.read_links(linked, #linked)
     for n = 1, #linked do
       local id, item = linked[n], details[n]
-      local kind = item and item.kind or DONE
-      if kind == DONE and item and item.time == '1' then
-        L.ended(id, false, item.result ~= '' and item.result or 'revoked', nil, true)
-      elseif kind == DONE or kind == COMPLETE or kind == COMPLETE_WITH_RESULT then
-        L.succeeded(id, item and item.result)
-      elseif kind == ARCHIVE or kind == ARCHIVE_AS_IS then
-        L.retain_again(id)
-        L.ended(id, false, item.result ~= '' and item.result or 'archived')
-      elseif kind == RETRY or kind == RETRY_FAILED then
-        L.retain_again(id)
+      if type(item) ~= 'table' then
+        L.succeeded(id, item)
+      else
+        local kind = item.kind
+        if kind == DONE and item.time == '1' then
+          L.ended(id, false, item.result ~= '' and item.result or 'revoked', nil, true)
+        elseif kind == DONE or kind == COMPLETE or kind == COMPLETE_WITH_RESULT then
+          L.succeeded(id, item.result)
+        elseif kind == ARCHIVE or kind == ARCHIVE_AS_IS then
+          L.retain_again(id)
+          L.ended(id, false, item.result ~= '' and item.result or 'archived')
+        elseif kind == RETRY or kind == RETRY_FAILED then
+          L.retain_again(id)
+        end
       end
     end
   end

@@ -141,6 +141,7 @@ do
     -- Includes shared/waits.lua
     -- Includes shared/runs.lua
 -- Includes shared/run-steps.lua
+    -- Includes shared/run-successes.lua
     -- Includes shared/run-tasks.lua
     -- Includes shared/callbacks.lua
     -- Includes shared/batches.lua

@@ -1,6 +1,8 @@
 -- Members of batches, as this place knows them by their ids. Part of links.lua.
 do
-  local call, find, sub = redis.call, string.find, string.sub
+  local call, byte, find, sub = redis.call, string.byte, string.find, string.sub
+  -- What the id of a member begins with.
+  local BATCH = byte('b')
 
   -- What `links` says of a batch by its id: 1, or w when somebody watches a member of its own accord; false when this place has
   -- nothing of it. Mostly, many tasks of one script are of one batch.
@@ -39,7 +41,7 @@ do
     local numbers, batch
     for i = 1, count do
       local id = ids[i]
-      if not details[i] and L.batch_of(id) and prefix_known ~= 'w' then
+      if not details[i] and byte(id) == BATCH and L.batch_of(id) and prefix_known ~= 'w' then
         if batch ~= prefix_batch then
           batch = prefix_batch
           numbers = L.ended_members(batch).ok

@@ -13,8 +13,8 @@ do
       local step = R.unpack_step('s:' .. name, stored[1])
       local after, graph = R.unpack_graph(stored[2])
       if not graph then
-        step, after = false, after or {}
-        call('HSET', key, 'd:' .. name, cmsgpack.pack(after) .. cjson.encode({ n = i, t = '' }))
+        step = false
+        call('HSET', key, 'd:' .. name, R.pack_graph(after, { n = i, t = '' }))
       end
       if not step then
         step = R.new_step(name, 'c00', 0)

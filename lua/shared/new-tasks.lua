@@ -31,19 +31,29 @@ do
     return type(stored) == 'string' and string.sub(stored, 1, #message) == message
   end
 
-  -- Finds out at once that none of these tasks exists, if that is so.
+  -- Finds out at once that none of these tasks exists, if that is so, and who watches them already.
   function L.find_absent(tasks)
     for first = 1, #tasks, 1000 do
-      local keys = {}
+      local keys, ids, n = {}, {}, 0
       for i = first, math.min(first + 999, #tasks) do
-        keys[#keys + 1] = L.task_prefix .. tasks[i].id
+        local id = tasks[i].id
+        n = n + 1
+        keys[n], ids[n] = L.task_prefix .. id, id
       end
+      L.read_links(ids, n)
       if call('EXISTS', unpack(keys)) == 0 then
-        for i = first, first + #keys - 1 do
+        for i = first, first + n - 1 do
           tasks[i].is_absent = true
         end
       end
     end
+  end
+
+  -- Creates a task of this place that is absent and has a link. Redis refuses neither command.
+  function L.create_linked(task)
+    L.add_link(task)
+    call('HSET', L.task_prefix .. task.id, 'msg', task.message, 'state', 'pending', 'pending_since', L.now_nanos)
+    fresh[#fresh + 1] = task.id
   end
 
   -- Creates a task of this place. `task`: id, message; processAt (seconds), uniqueKey with uniqueTtl, watchers (a list) or link

@@ -117,7 +117,7 @@ do
     R.change(run, name, step)
     if ok then
       if state ~= 'r' then table.insert(run.gone, 'e:' .. name) end
-      R.note_result(step, result and result ~= '')
+      step.has_result = result and result ~= ''
       R.set(run, 'v:' .. name, result or '')
     else
       R.set(run, 'e:' .. name, why)
@@ -135,7 +135,7 @@ do
   R.DAMAGED = 'its record in Redis is damaged'
   R.REFUSED = { duplicate = 'its unique lock is held by another task', conflict = 'there is another task with its id' }
 
-  -- The tasks of steps that begin, as L.create takes them, with `run` and `step`.
+  -- The tasks of steps that begin, as L.create takes them, with `run` (its id) and `step`.
   local beginning = {}
 
   -- Lets a step begin: its task is created here, or a parcel asks its queue for it. `again`: it has had one, see L.on.release.
@@ -145,11 +145,8 @@ do
     step.ready_at = now
     R.change(run, name, step)
     if not message and not again then return R.end_step(run, name, false, 'its message is lost', '', now) end
-    if step.plain and not again then
-      beginning[#beginning + 1] = { id = id, link = L.step_link(run.id, name), message = message, run = run, step = name }
-      return
-    end
     R.read_more(run, { name }, 'd')
+    if step.plain and not again then return R.begin_plain(run.id, name, id, message, R.hint(run.total, step.d)) end
     local graph = R.graph(step)
     local at = graph.a or 0
     if graph.y and graph.y > 0 then at = math.max(at, math.ceil((now + graph.y) / 1000)) end
@@ -159,22 +156,31 @@ do
     if graph.q or again then
       L.post(graph.q or L.place, 'release ' .. id, { kind = 'release', task = task, again = again }, message or '')
     else
-      task.message, task.run, task.step = message, run, name
+      task.message, task.run, task.step = message, run.id, name
       beginning[#beginning + 1] = task
     end
+  end
+
+  -- Lets a step begin whose task is one of this place with nothing special. `hint`: R.hint.
+  function R.begin_plain(run, name, id, message, hint)
+    beginning[#beginning + 1] = { id = id, link = L.step_link(run, name, hint), message = message, run = run, step = name }
   end
 
   -- Creates the tasks of steps that begin here. One that cannot be created has failed.
   local function create_beginning()
     local tasks = beginning
+    if not tasks[1] then return end
     beginning = {}
     L.find_absent(tasks)
     for i = 1, #tasks do
       local task = tasks[i]
-      local status = L.guard(L.create, task)
-      if status ~= 'enqueued' then
-        R.set(task.run, 'v:' .. task.step, task.message)
-        R.end_step(task.run, task.step, false, R.REFUSED[status] or R.DAMAGED, '', L.millis)
+      if task.is_absent and task.link then
+        L.create_linked(task)
+      else
+        local status = L.guard(L.create, task)
+        if status ~= 'enqueued' then
+          R.post_end(task.run, task.step, false, R.REFUSED[status] or R.DAMAGED, '', L.millis)
+        end
       end
     end
   end
@@ -252,6 +258,13 @@ do
     if run.state == 'f' and run.open > 0 and run.bad == 0 then R.mend(run.id) end
   end
 
+  -- Writes these fields of a run, of which this script has read nothing but its counts. Nothing of it proceeds: it may have ended.
+  function R.write_end(id, key, counts, open, ready, fields)
+    local run = R.with_counts(id, key, counts)
+    run.open, run.ready, run.fields = open, ready, fields
+    finish(run)
+  end
+
   local function advance(run)
     if run.deleted then return end
     R.propagate(run)
@@ -260,6 +273,7 @@ do
 
   -- Applies what tasks have told, lets the steps begin that are ready, and writes what has changed.
   function R.flush()
+    R.apply_successes()
     local changed = {}
     repeat
       local ids = ended_runs

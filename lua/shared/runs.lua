@@ -2,27 +2,30 @@
 --
 -- `run:<id>` is a hash. `c` is packed, as COUNTS has it: state, the steps that are open, ready, in all and failed, those of the failed that
 -- are not optional (bad), when it started and ended; `o`: JSON { name, retention, deadline, reason }. Per step, by its name:
---   s: packed, as STEP has it: state, policy, flags, how many of the steps before it have not ended, how many have failed, readyAt, endedAt
---   d: the names of the steps after it, a MessagePack array, then JSON { n position, t type, q queue (left out: this one), y delay,
+--   s: packed, as STEP has it: state, endedAt, policy, flags, readyAt, how many of the steps before it have not ended, how many have failed
+--   d: the names of the steps after it, a NUL behind each, then JSON { n position, t type, q queue (left out: this one), y delay,
 --      a processAt, u lock, l its TTL, k the watcher for its mark }
 --   v: its message until it succeeds, then its result (empty: none); e: the error
--- States: w waiting, r ready, a ready again after a failure, s succeeded, f failed, x cancelled. Policies: c cancel, r run, w wait.
+-- States: w waiting, r ready, a ready again after a failure, s succeeded, S succeeded with a result, f failed, x cancelled.
+-- Policies: c cancel, r run, w wait.
 -- Times are milliseconds, 0 when there is none. What a script changes is kept in tables, and written once, by R.flush.
 do
   local call, try, type = redis.call, redis.pcall, type
   local pack, unpack_bytes = struct.pack, struct.unpack
   local PROBE_SECONDS = 600
   local COUNTS, COUNTS_SIZE = '<c1I4I4I4I4I4dd', 37
-  local STEP, STEP_SIZE = '<c1c1BI4I4dd', 27
+  local STEP, STEP_SIZE, FLAGS_AT = '<c1dc1BdI4I4', 27, 11
 
-  local STATES = { w = true, r = true, a = true, s = true, f = true, x = true }
+  local STATES = { w = true, r = true, a = true, s = true, S = true, f = true, x = true }
   local POLICIES = { c = true, r = true, w = true }
 
   local runs, touched = {}, {}
   local R = {}
   L.runs = R
-  -- Flags of a step: its failure counts as done; its task is one of this place with nothing special; it has left a result.
-  local OPTIONAL, PLAIN, RESULT = 1, 2, 4
+  -- Flags of a step: its failure counts as done; its task is one of this place with nothing special.
+  local OPTIONAL, PLAIN = 1, 2
+
+  local LONGEST_HINT = 256
 
   local prefixes = {}
 
@@ -39,15 +42,16 @@ do
   -- The step of this field with this text; false when it is none.
   function R.unpack_step(field, text)
     if type(text) ~= 'string' or #text ~= STEP_SIZE then return false end
-    local state, policy, flags, open, bad, ready_at, ended_at = unpack_bytes(STEP, text)
+    local state, ended_at, policy, flags, ready_at, open, bad = unpack_bytes(STEP, text)
     if not (STATES[state] and POLICIES[policy]) then return false end
     return {
       field = field,
-      state = state,
+      state = state == 'S' and 's' or state,
+      has_result = state == 'S',
       policy = policy,
       flags = flags,
       optional = flags % 2 == OPTIONAL,
-      plain = flags % 4 >= PLAIN,
+      plain = flags >= PLAIN,
       open = open,
       bad = bad,
       ready_at = ready_at,
@@ -56,12 +60,31 @@ do
   end
 
   function R.pack_step(step)
-    return pack(STEP, step.state, step.policy, step.flags, step.open, step.bad, step.ready_at, step.ended_at)
+    local state = step.state == 's' and step.has_result and 'S' or step.state
+    return pack(STEP, state, step.ended_at, step.policy, step.flags, step.ready_at, step.open, step.bad)
   end
 
   -- `run` has the counts by name.
   function R.pack_counts(run)
     return pack(COUNTS, run.state, run.open, run.ready, run.total, run.failed, run.bad, run.started, run.ended)
+  end
+
+  function R.are_counts(text)
+    return text and #text == COUNTS_SIZE
+  end
+
+  function R.is_step(text)
+    return text and #text == STEP_SIZE
+  end
+
+  -- How many steps a run with these counts has.
+  function R.total(counts)
+    return unpack_bytes('<I4', counts, 10)
+  end
+
+  -- Whether the task of a step, with this text, is one of this place with nothing special.
+  function R.is_plain(text)
+    return string.byte(text, FLAGS_AT) >= PLAIN
   end
 
   -- Reads fields of a run, in order; nil when its key is another program's.
@@ -132,13 +155,7 @@ do
     end
   end
 
-  local function read_run(id, names)
-    local key, fields, steps = L.base .. 'run:' .. id, { 'c', nil, nil }, {}
-    add_fields(fields, names, 'd')
-    local values = read(key, fields)
-    local counts = values and values[1]
-    if not counts or #counts ~= COUNTS_SIZE then return false end
-    add_steps(steps, names, 'd', fields, values, 2)
+  local function with_counts(id, key, counts, steps)
     local state, open, ready, total, failed, bad, started, ended = unpack_bytes(COUNTS, counts)
     -- `changed`: the steps that mean something else now, `dirty`: those to write, both by name; `fields` and `gone`: what else to write
     -- and to delete. A list with room for a few costs less than one that grows.
@@ -160,6 +177,26 @@ do
       fields = { nil, nil, nil, nil, nil, nil, nil, nil },
       gone = {},
     }
+  end
+
+  local function read_run(id, names)
+    local key, fields, steps = L.base .. 'run:' .. id, { 'c', nil, nil }, {}
+    add_fields(fields, names, 'd')
+    local values = read(key, fields)
+    local counts = values and values[1]
+    if not counts or #counts ~= COUNTS_SIZE then return false end
+    add_steps(steps, names, 'd', fields, values, 2)
+    return with_counts(id, key, counts, steps)
+  end
+
+  -- The run with these counts, of which nothing else is read.
+  function R.with_counts(id, key, counts)
+    return with_counts(id, key, counts, {})
+  end
+
+  -- Whether this script has read the run.
+  function R.is_read(id)
+    return runs[id] ~= nil
   end
 
   -- The run with these steps and their places in the graph, as far as there are such; nil when there is no run. Of one that was
@@ -205,23 +242,43 @@ do
     fields[n + 1], fields[n + 2] = field, value
   end
 
-  -- The names of the steps after the one with this place in the graph, and what is special about it; nil for what is damaged.
+  -- What `d` says of the steps after this one: each name with a NUL behind it.
+  local function names_in(d)
+    return string.match(d or '', '^.*%z') or ''
+  end
+
+  -- The names of the steps after the one with this place in the graph, and what is special about it: nil when that is damaged.
   function R.unpack_graph(d)
-    local known, offset, names = pcall(cmsgpack.unpack_one, d or '')
-    if not known or type(names) ~= 'table' then return nil, nil end
-    local readable, graph = pcall(cjson.decode, offset >= 0 and string.sub(d, offset + 1) or '')
+    local names, all = {}, names_in(d)
+    for name in string.gmatch(all, '%Z+') do
+      names[#names + 1] = name
+    end
+    local readable, graph = pcall(cjson.decode, string.sub(d or '', #all + 1))
     return names, readable and type(graph) == 'table' and graph or nil
+  end
+
+  function R.pack_graph(names, graph)
+    return (#names > 0 and table.concat(names, '\0') .. '\0' or '') .. cjson.encode(graph)
   end
 
   -- The names of the steps after this one.
   function R.following(step)
-    local known, _, names = pcall(cmsgpack.unpack_one, step.d or '')
-    return known and type(names) == 'table' and names or {}
+    local names = {}
+    for name in string.gmatch(names_in(step.d), '%Z+') do
+      names[#names + 1] = name
+    end
+    return names
+  end
+
+  -- What the link of a step tells of those after it: how many steps the run had then, a NUL, the names. No number when they are many.
+  function R.hint(total, d)
+    local names = names_in(d)
+    return #names <= LONGEST_HINT and string.format('%.0f', total) .. '\0' .. names or '\0'
   end
 
   function R.set_following(run, name, names)
     local step = run.steps[name]
-    step.d = cmsgpack.pack(names) .. cjson.encode(R.graph(step))
+    step.d = R.pack_graph(names, R.graph(step))
     step.following = nil
     R.set(run, 'd:' .. name, step.d)
   end
@@ -299,15 +356,9 @@ do
   function R.new_step(name, flags, open, graph)
     local optional, plain = string.sub(flags, 2, 2) == '1', string.sub(flags, 3, 3) == '1'
     local bits = (optional and OPTIONAL or 0) + (plain and PLAIN or 0)
-    local step = R.unpack_step('s:' .. name, pack(STEP, 'w', string.sub(flags, 1, 1), bits, open, 0, 0, 0))
+    local step = R.unpack_step('s:' .. name, pack(STEP, 'w', 0, string.sub(flags, 1, 1), bits, 0, open, 0))
     step.d = graph
     return step
-  end
-
-  -- The step has succeeded, and has left a result or none.
-  function R.note_result(step, any)
-    local flags = step.flags % RESULT
-    step.flags = any and flags + RESULT or flags
   end
 
   -- What this script has read of the run is out of date.

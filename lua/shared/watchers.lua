@@ -1,9 +1,12 @@
 -- Who watches the tasks of this place, and is told of their ends. Part of links.lua, behind membership.lua.
 do
   local call, try, type = redis.call, redis.pcall, type
+  local byte = string.byte
   local TOO_LONG = 65
   -- A list of watchers that is longer is added to in a hash, `watchers:<id>`.
   local LONG_LIST = 16384
+  -- What the link of a step, and the id of a member of a batch, begin with.
+  local STEP, BATCH = byte('r'), byte('b')
 
   -- What `links` has of tasks, as far as this script has read or changed it (false: nothing), and the ids that it has changed.
   local values, changed, changes = {}, {}, 0
@@ -14,7 +17,7 @@ do
     local wanted, n = {}, 0
     for i = 1, count do
       local id = ids[i]
-      if values[id] == nil and not L.batch_of(id) then
+      if values[id] == nil and not (byte(id) == BATCH and L.batch_of(id)) then
         n = n + 1
         wanted[n] = id
       end
@@ -46,32 +49,32 @@ do
     if value then L.has_links = true end
   end
 
+  -- One that was changed twice is written twice, as it is now.
   function L.write_links()
     if changes == 0 then return end
-    local set, gone, written = {}, {}, {}
-    for i = changes, 1, -1 do
+    local set, gone, n, m = {}, {}, 0, 0
+    for i = 1, changes do
       local id = changed[i]
-      if not written[id] then
-        written[id] = true
-        local value, n = values[id], #set
-        if value then
-          set[n + 1], set[n + 2] = id, value
-        else
-          gone[#gone + 1] = id
-        end
+      local value = values[id]
+      if value then
+        set[n + 1], set[n + 2] = id, value
+        n = n + 2
+      else
+        m = m + 1
+        gone[m] = id
       end
     end
     changed, changes = {}, 0
-    for first = 1, #set, 1000 do
-      call('HSET', L.links, unpack(set, first, math.min(first + 999, #set)))
+    for first = 1, n, 1000 do
+      call('HSET', L.links, unpack(set, first, math.min(first + 999, n)))
     end
-    for first = 1, #gone, 1000 do
-      call('HDEL', L.links, unpack(gone, first, math.min(first + 999, #gone)))
+    for first = 1, m, 1000 do
+      call('HDEL', L.links, unpack(gone, first, math.min(first + 999, m)))
     end
   end
 
-  -- Who watches a task: `r`, a run of this place, \0 and its step, when nobody else watches it; else a JSON list. Behind a `-` are those
-  -- who know that it has failed; it is kept, and may be run again.
+  -- Who watches a task: `r`, a run of this place, \0, its step, \0 and R.hint, when nobody else watches it; else a JSON list. Behind a `-`
+  -- are those who know that it has failed; it is kept, and may be run again.
   function L.watchers_of(id)
     local value = link_of(id)
     if not value then return nil, false end
@@ -81,7 +84,7 @@ do
 
   -- The run and the step, when nobody else watches the task; else nil.
   local function step_of(watchers)
-    if string.byte(watchers) ~= 114 then return nil end
+    if byte(watchers) ~= STEP then return nil end
     return string.match(watchers, '^r(%Z*)%z(%Z*)')
   end
 
@@ -111,9 +114,9 @@ do
     return '[' .. string.rep(' ', TOO_LONG - #text) .. text .. ']'
   end
 
-  -- The link of the task of a step of this place.
-  function L.step_link(run, step)
-    local link = 'r' .. run .. '\0' .. step
+  -- The link of the task of a step of this place. `hint`: R.hint.
+  function L.step_link(run, step, hint)
+    local link = 'r' .. run .. '\0' .. step .. '\0' .. hint
     return #link < TOO_LONG and link .. string.rep('\0', TOO_LONG - #link) or link
   end
 
@@ -134,6 +137,12 @@ do
     L.note_watched(id)
   end
 
+  local function result_of(id, result)
+    if result and result ~= '' then return result end
+    local stored = try('HGET', L.task_prefix .. id, 'result')
+    return type(stored) == 'string' and stored or ''
+  end
+
   -- A task has ended: tells who watches it. Call it before its hash is deleted. `result` is the result, if any. `gone`: a failed
   -- task that is not kept, so that no rerun can follow.
   function L.ended(id, ok, reason, result, gone)
@@ -151,8 +160,7 @@ do
       run, step = step_of(list)
     end
     L.set_link(id, not (ok or gone) and '-' .. list)
-    if ok and (not result or result == '') then result = try('HGET', L.task_prefix .. id, 'result') end
-    if type(result) ~= 'string' then result = '' end
+    result = ok and result_of(id, result) or ''
     if run then return L.runs.post_end(run, step, ok, reason, result) end
     for _, watcher in ipairs(decode(list) or {}) do
       local tell = type(watcher) == 'table' and L.tell[watcher.k]
@@ -172,7 +180,14 @@ do
 
   -- A task has succeeded. Call it before its hash is deleted: without a `result` (nil or '') it is the stored one.
   function L.succeeded(id, result)
-    L.ended(id, true, nil, result)
+    local link = values[id]
+    local run, step, hint
+    if link then
+      run, step, hint = string.match(link, '^r(%Z*)%z(%Z*)%z(.*)$')
+    end
+    if not run then return L.ended(id, true, nil, result) end
+    L.set_link(id, false)
+    L.runs.post_success(run, step, hint, id, result_of(id, result))
   end
 
   -- The watchers of a new task, added to those who have watched an older one of this id.
@@ -201,29 +216,28 @@ do
     end
   end
 
-  -- Who watches these tasks, packed: id and JSON of each that is linked; of members, once per batch, what their ids begin with.
+  -- Who watches these tasks, packed: their number; a link or JSON of each, in order ('' of one that nobody watches, or that is a member);
+  -- then, once per batch, what the ids of its members begin with, and JSON. Empty when there is nothing.
   function L.links_of(ids)
-    local found, single, members = {}, {}, {}
-    for i = 1, #ids do
+    local count, any = #ids, false
+    L.read_links(ids, count)
+    local found, n, members = { count }, count + 1, {}
+    for i = 1, count do
       local id = ids[i]
-      local batch = values[id] == nil and L.batch_of(id)
-      if not batch then
-        single[#single + 1] = id
-      elseif not members[batch] then
-        members[batch] = true
-        found[#found + 1] = batch .. '~'
-        found[#found + 1] = cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
+      local link = values[id]
+      if link then
+        any = true
+        found[i + 1] = byte(link) == STEP and link or L.watchers_of(id)
+      else
+        found[i + 1] = ''
+        local batch = link == nil and L.batch_of(id)
+        if batch and not members[batch] then
+          members[batch], any = true, true
+          found[n + 1], found[n + 2] = batch .. '~', cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
+          n = n + 2
+        end
       end
     end
-    L.read_links(single, #single)
-    local n = #found
-    for i = 1, #single do
-      local list = values[single[i]]
-      if list then
-        found[n + 1], found[n + 2] = single[i], string.byte(list) == 114 and list or L.watchers_of(single[i])
-        n = n + 2
-      end
-    end
-    return #found > 0 and cmsgpack.pack(found) or ''
+    return any and cmsgpack.pack(found) or ''
   end
 end

@@ -15,9 +15,11 @@ import type { Caused } from '../links.js';
 import { archiveLimits } from './scripts/archive-limits.js';
 import { nanoseconds, readNanoseconds, requireSeconds } from './scripts/arguments.js';
 import { wasSent } from './connection/broker-error.js';
-import { LeasedTasks, readLinks } from './scripts/leased-tasks.js';
+import { LeasedLinks } from './scripts/leased-links.js';
+import { LeasedTasks } from './scripts/leased-tasks.js';
 import { LeaseScores } from './lease-scores.js';
 import { PackedReader } from './scripts/packed-reader.js';
+import { packTexts } from './scripts/packed-texts.js';
 import { joined, readCaused } from './scripts/caused.js';
 import { ExchangeKeys, queueKeys } from './scripts/queue-keys.js';
 import type { Argument } from './scripts/script-command.js';
@@ -70,6 +72,7 @@ export class RedisConsumer implements ConsumerRole {
     const argv = exchangeArguments(own.taskPrefix, now, expiresAt, take, batch.leases.length, [
       limits ? limitsText(limits) : '',
       since ? '1' : '',
+      batch.results.length > 0 ? packTexts(batch.results) : '',
       ...fences,
       ...batch.specials,
     ]);
@@ -95,7 +98,7 @@ export class RedisConsumer implements ConsumerRole {
       further = await this.markLost(queue, settle, lost, fences, settled);
       for (const index of lost) if (this.wasStored(settle[index - 1]!.lease, now)) settled[index - 1] = 'settled';
     }
-    const taken = new LeasedTasks(queue, links && readLinks(queue, links));
+    const taken = new LeasedTasks(queue, links && new LeasedLinks(queue, links));
     readTasks(taken, expiresAt, reply, since);
     const { tasks, damaged } = taken;
     const answered = { settled, tasks, damaged, backlog, limitedFor };

@@ -14,7 +14,6 @@ import {
 import { requireSeconds } from './arguments.js';
 import { encodeLinkedMessage, linkedTask, type MarkWatcher, watcherOfMark } from './linked-requests.js';
 import { readJson } from './json.js';
-import { packNames, readPackedNames } from './packed-names.js';
 import { PackedReader } from './packed-reader.js';
 import type { Argument } from './script-command.js';
 
@@ -31,11 +30,15 @@ const TOO_LONG = 65;
 /** Flags of a step, as shared/runs.lua has them. */
 const OPTIONAL = 1;
 const PLAIN = 2;
-const RESULT = 4;
+
+/** The state of a step that has left a result. */
+const WITH_RESULT = 'S'.charCodeAt(0);
 
 /** Bytes of what it has of a run, and of a step. */
 const COUNTS_SIZE = 37;
 const STEP_SIZE = 27;
+/** Where a part of STEP begins. */
+const [ENDED_AT, POLICY_AT, FLAGS_AT, READY_AT, OPEN_AT] = [1, 9, 10, 11, 19] as const;
 
 const POLICIES: Readonly<Record<string, FailurePolicy>> = { c: 'cancel', r: 'run', w: 'wait' };
 const STEP_STATES: Readonly<Record<string, StepState>> = {
@@ -43,6 +46,7 @@ const STEP_STATES: Readonly<Record<string, StepState>> = {
   r: 'ready',
   a: 'ready',
   s: 'succeeded',
+  S: 'succeeded',
   f: 'failed',
   x: 'cancelled',
 };
@@ -87,7 +91,7 @@ export function encodeRun(place: string, run: NewRun, now: number): Argument[] {
     const isReady = step.after.length === 0;
     const graph = graphOf(place, step, n);
     fields.push(`s:${name}`, encodeStep(step, isPlain(graph), isReady ? now : 0));
-    fields.push(`d:${name}`, Buffer.concat([packNames(following.get(name)!), Buffer.from(JSON.stringify(graph))]));
+    fields.push(`d:${name}`, `${namesText(following.get(name)!)}${JSON.stringify(graph)}`);
     fields.push(`v:${name}`, encodeLinkedMessage(step.request.message));
     if (isReady) ready.push(`${fields.length}${encodeReady(place, step, now)}`);
   });
@@ -150,22 +154,31 @@ function graphOf(place: string, { request, delay, mark }: NewStep, n: number): G
 /** Its task is one of the run's queue, to begin at once, that only the run watches. */
 const isPlain = ({ q, y, a, u, k }: Graph): boolean => (q ?? y ?? a ?? u ?? k) === undefined;
 
-/** Numbers and times as COUNTS and STEP of shared/runs.lua have them. */
-const packed = (letters: string, numbers: readonly number[], times: readonly number[]): Buffer => {
-  const bytes = Buffer.alloc(letters.length + 4 * numbers.length + 8 * times.length);
-  let at = bytes.write(letters, 'latin1');
-  for (const number of numbers) at = bytes.writeUInt32LE(number, at);
-  for (const time of times) at = bytes.writeDoubleLE(time, at);
+/** The names of the steps after a step, as shared/runs.lua has them. */
+const namesText = (names: readonly string[]): string => (names.length > 0 ? `${names.join('\0')}\0` : '');
+
+/** COUNTS of shared/runs.lua. */
+function encodeCounts(total: number, ready: number, now: number): Buffer {
+  const bytes = Buffer.alloc(COUNTS_SIZE);
+  bytes.write(total === 0 ? 's' : 'r', 'latin1');
+  bytes.writeUInt32LE(total, 1);
+  bytes.writeUInt32LE(ready, 5);
+  bytes.writeUInt32LE(total, 9);
+  bytes.writeDoubleLE(now, 21);
+  if (total === 0) bytes.writeDoubleLE(now, 29);
   return bytes;
-};
+}
 
-const encodeCounts = (total: number, ready: number, now: number): Buffer =>
-  packed(total === 0 ? 's' : 'r', [total, ready, total, 0, 0], [now, total === 0 ? now : 0]);
-
-const encodeStep = ({ after, onFailure, optional }: NewStep, plain: boolean, readyAt: number): Buffer => {
-  const flags = String.fromCharCode((optional ? OPTIONAL : 0) + (plain ? PLAIN : 0));
-  return packed(`${after.length === 0 ? 'r' : 'w'}${onFailure[0]}${flags}`, [after.length, 0], [readyAt, 0]);
-};
+/** STEP of shared/runs.lua. */
+function encodeStep({ after, onFailure, optional }: NewStep, plain: boolean, readyAt: number): Buffer {
+  const bytes = Buffer.alloc(STEP_SIZE);
+  bytes.write(after.length === 0 ? 'r' : 'w', 'latin1');
+  bytes.write(onFailure[0]!, POLICY_AT, 'latin1');
+  bytes[FLAGS_AT] = (optional ? OPTIONAL : 0) + (plain ? PLAIN : 0);
+  bytes.writeDoubleLE(readyAt, READY_AT);
+  bytes.writeUInt32LE(after.length, OPEN_AT);
+  return bytes;
+}
 
 /** What is special about a step that waits for none, as start-runs.lua reads it. */
 function encodeReady(place: string, { request, delay, mark }: NewStep, now: number): string {
@@ -228,28 +241,28 @@ function readStep(queue: string, reader: PackedReader): { graph: Graph; after: r
   const error = reader.text();
   const isWhole = packed.length === STEP_SIZE;
   const state = STEP_STATES[packed.toString('latin1', 0, 1)] ?? 'failed';
-  const flags = isWhole ? packed[2]! : 0;
+  const flags = isWhole ? packed[FLAGS_AT]! : 0;
   const step: StoredStep = {
     name,
     type: graph.t,
     queue: graph.q ?? queue,
     after: [],
-    onFailure: POLICIES[packed.toString('latin1', 1, 2)] ?? 'cancel',
+    onFailure: POLICIES[packed.toString('latin1', POLICY_AT, FLAGS_AT)] ?? 'cancel',
     optional: (flags & OPTIONAL) > 0,
     state,
     error: error === '' || state === 'succeeded' ? undefined : error,
-    readyAt: (isWhole && packed.readDoubleLE(11)) || undefined,
-    endedAt: (isWhole && packed.readDoubleLE(19)) || undefined,
+    readyAt: (isWhole && packed.readDoubleLE(READY_AT)) || undefined,
+    endedAt: (isWhole && packed.readDoubleLE(ENDED_AT)) || undefined,
     hasResult: hasResult(packed),
   };
   return { graph, after, step };
 }
 
 function readGraph(packed: Buffer): { readonly after: readonly string[]; readonly graph: Graph } {
-  const { names, rest } = readPackedNames(packed);
-  return { after: names, graph: readJson<Graph>(rest.toString(), { n: 0, t: '' }) };
+  const names = packed.lastIndexOf(0) + 1;
+  const after = names > 0 ? packed.toString('utf8', 0, names - 1).split('\0') : [];
+  return { after, graph: readJson<Graph>(packed.toString('utf8', names), { n: 0, t: '' }) };
 }
 
 /** @param step as shared/runs.lua packs it */
-export const hasResult = (step: Buffer): boolean =>
-  step.length === STEP_SIZE && step.toString('latin1', 0, 1) === 's' && (step[2]! & RESULT) > 0;
+export const hasResult = (step: Buffer): boolean => step.length === STEP_SIZE && step[0] === WITH_RESULT;

@@ -18,7 +18,7 @@ const EXCHANGE = {
     'rate',
     'links',
   ],
-  argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'take', 'count', 'limits', 'since'],
+  argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'take', 'count', 'limits', 'since', 'results'],
 } as const satisfies ScriptShape;
 
 const FINISH_SET = {

@@ -27,23 +27,42 @@ export interface EncodedSettlements {
   readonly named: string[];
   /** Settlements but plain `done`, six arguments each. */
   readonly specials: Argument[];
+  /** The results of the others, by index; as many as the settlements when there is one. */
+  readonly results: Buffer[];
   readonly archivedIds: string[];
 }
 
 /** Encodes, and so checks, messages before sending. */
 export function encodeSettlements(batch: readonly Settlement[], queue: QueueKeys): EncodedSettlements {
-  const encoded: EncodedSettlements = { leases: [], taskKeys: [], named: [], specials: [], archivedIds: [] };
+  const encoded: EncodedSettlements = {
+    leases: [],
+    taskKeys: [],
+    named: [],
+    specials: [],
+    results: [],
+    archivedIds: [],
+  };
   for (let i = 0; i < batch.length; i++) {
     const item = batch[i]!;
     encoded.leases.push(item.lease);
     encoded.taskKeys.push(queue.taskPrefix + item.lease.id);
-    if (!isPlain(item)) encodeSpecial(item, i + 1, queue, encoded);
+    if (isPlain(item)) addResult(encoded.results, item.result, i, batch.length);
+    else encodeSpecial(item, i + 1, queue, encoded);
   }
   return encoded;
 }
 
-const isPlain = (item: Settlement): boolean =>
-  item.kind === 'done' && item.uniqueKey === '' && item.result === undefined && !item.revoked;
+type Done = Extract<Settlement, { kind: 'done' }>;
+
+const isPlain = (item: Settlement): item is Done => item.kind === 'done' && item.uniqueKey === '' && !item.revoked;
+
+const NONE = Buffer.alloc(0);
+
+function addResult(results: Buffer[], result: Buffer | undefined, index: number, count: number): void {
+  if (!result) return;
+  while (results.length < count) results.push(NONE);
+  results[index] = result;
+}
 
 function encodeSpecial(item: Settlement, index: number, queue: QueueKeys, encoded: EncodedSettlements): void {
   const { named, specials, archivedIds } = encoded;
