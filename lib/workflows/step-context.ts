@@ -47,11 +47,17 @@ export class StepContext implements WorkflowContext {
   }
 
   async results(steps?: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
-    const names = steps ?? (await this.read()).graph.find(({ name }) => name === this.step)?.after ?? [];
-    const results = await readResults(this.deps.broker.workflows, this.queue, this.id, names);
-    const without = steps?.filter((name) => !results.has(name)) ?? [];
+    if (!steps) return this.resultsBefore();
+    const results = await readResults(this.deps.broker.workflows, this.queue, this.id, steps);
+    const without = steps.filter((name) => !results.has(name));
     if (without.length > 0) this.requireKnown(await this.read(), without);
     return Object.fromEntries(results);
+  }
+
+  private async resultsBefore(): Promise<Readonly<Record<string, unknown>>> {
+    const results = await this.deps.broker.workflows.resultsBefore(this.queue, this.id, this.step);
+    if (!results) throw new WorkflowNotFoundError(this.queue, this.id);
+    return Object.fromEntries(Array.from(results, ([name, result]) => [name, decodeResult(result)]));
   }
 
   async add(

@@ -10,7 +10,7 @@ import { nanoseconds } from './scripts/arguments.js';
 import { PackedReader } from './scripts/packed-reader.js';
 import { readCaused } from './scripts/caused.js';
 import { queueKeys } from './scripts/queue-keys.js';
-import { encodeAdded, encodeRun, hasResult, readRun, readSummary } from './scripts/runs.js';
+import { encodeAdded, encodeRun, hasResult, readResultsBefore, readRun, readSummary } from './scripts/runs.js';
 import type { Argument } from './scripts/script-command.js';
 import { SCRIPTS } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
@@ -108,6 +108,13 @@ export class RedisWorkflows implements WorkflowsRole {
     return steps.map((_, n) =>
       hasResult(found[2 * n] ?? Buffer.alloc(0)) ? (found[2 * n + 1] ?? undefined) : undefined,
     );
+  }
+
+  /** Reads the whole run: which steps come before this one is only known from those. */
+  async resultsBefore(queue: string, run: string, step: string): Reply<'resultsBefore'> {
+    const key = this.keyspace.queue(queue).run(run);
+    const stored = await this.connections.run('monitor', 'HGETALL', (client) => client.hgetallBuffer(key));
+    return readResultsBefore(stored, step);
   }
 
   async cancel(queue: string, run: string, reason: string): Reply<'cancel'> {

@@ -224,6 +224,26 @@ function exerciseResults(it: DriverTest): void {
     expect(await session.workflows.results('default', 'wf:1', [])).toEqual([]);
   });
 
+  it('knows the results of the steps before one, in the order of the workflow', async ({ driver }) => {
+    const session = new RunSession(driver);
+    const names = Array.from({ length: 20 }, (_, n) => `s${n}`);
+    const steps = [...names.map((name) => step(name, { optional: true })), step('s', { after: names }), step('x')];
+    await session.start(steps);
+    await session.fail('s3');
+    await session.finish(...names.filter((name) => name !== 's3'), 'x');
+    await session.grow(step('late', { after: ['s', 's7', 's2'] }));
+    const before = async (name: string) =>
+      Array.from(
+        (await session.workflows.resultsBefore('default', 'wf:1', name)) ?? [],
+        ([key, value]) => `${key}:${value}`,
+      );
+    expect(await before('s')).toEqual(names.filter((name) => name !== 's3').map((name) => `${name}:result`));
+    expect(await before('late')).toEqual(['s2:result', 's7:result']);
+    expect(await before('s1')).toEqual([]);
+    expect(await before('none')).toEqual([]);
+    expect(await session.workflows.resultsBefore('default', 'none', 's')).toBeUndefined();
+  });
+
   it('keeps a large result, and one with any bytes', async ({ driver }) => {
     const session = new RunSession(driver);
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, n) => n));

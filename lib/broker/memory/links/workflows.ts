@@ -78,6 +78,17 @@ export class MemoryWorkflows implements WorkflowsRole {
     );
   }
 
+  async resultsBefore(queue: string, run: string, step: string): Reply<'resultsBefore'> {
+    return this.change(queue, run, (record) => {
+      if (!record) return undefined;
+      const results = new Map<string, Buffer>();
+      for (const [name, { result }] of record.steps) {
+        if (result && record.steps.get(wellFormed(step))?.after.includes(name)) results.set(name, Buffer.from(result));
+      }
+      return results;
+    });
+  }
+
   async cancel(queue: string, run: string, reason: string): Reply<'cancel'> {
     return this.cause(queue, run, (record) => {
       if (record?.state !== 'running') return { ...NOTHING, status: record ? 'ended' : 'missing', tasks: [] };

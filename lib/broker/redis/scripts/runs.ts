@@ -266,3 +266,25 @@ function readGraph(packed: Buffer): { readonly after: readonly string[]; readonl
 
 /** @param step as shared/runs.lua packs it */
 export const hasResult = (step: Buffer): boolean => step.length === STEP_SIZE && step[0] === WITH_RESULT;
+
+/** @param stored the fields of a run; @returns the results of the steps before `step`; undefined when there is no run */
+export function readResultsBefore(
+  stored: Readonly<Record<string, Buffer>>,
+  step: string,
+): ReadonlyMap<string, Buffer> | undefined {
+  if (!stored['c']) return undefined;
+  const wanted = Buffer.from(`${step}\0`);
+  const found: { name: string; n: number; result: Buffer }[] = [];
+  for (const field in stored) {
+    if (!field.startsWith('d:')) continue;
+    const name = field.slice(2);
+    const place = stored[field]!;
+    if (!place.includes(wanted) || !hasResult(stored[`s:${name}`] ?? NOTHING)) continue;
+    const { after, graph } = readGraph(place);
+    if (after.includes(step)) found.push({ name, n: graph.n, result: stored[`v:${name}`] ?? NOTHING });
+  }
+  found.sort((one, other) => one.n - other.n);
+  return new Map(found.map(({ name, result }) => [name, result]));
+}
+
+const NOTHING = Buffer.alloc(0);
