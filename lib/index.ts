@@ -65,6 +65,7 @@ export { OnTaskEvent, type OnTaskEventOptions } from './nest/decorators/on-task-
 export { Payload } from './nest/decorators/payload.decorator.js';
 export { TaskAggregator, type TaskAggregatorOptions } from './nest/decorators/task-aggregator.decorator.js';
 export { TaskCtx } from './nest/decorators/task-ctx.decorator.js';
+export type { TaskHandlerDecorator, WrongHandler } from './nest/decorators/handler-types.js';
 export { TaskHandler, type TaskHandlerOptions } from './nest/decorators/task-handler.decorator.js';
 export { getTaskContext, getTaskPayload, isAsynqContext } from './nest/execution/asynq-context.js';
 export type { InvalidPayloadPolicy } from './nest/execution/invalid-payload.js';
@@ -83,10 +84,12 @@ export type { PeriodicTaskConfig, PeriodicTaskConfigs } from './scheduler/source
 export {
   defineTask,
   type PayloadOf,
+  type ReceivedOf,
   type ResultOf,
   type TaskDefinition,
   type TaskHandling,
 } from './task/definition.js';
+export type { Jsonify, NotJson } from './task/jsonify.js';
 export { bytesCodec, jsonCodec, type PayloadCodec } from './task/codec.js';
 export type { IsFailure, RetryDelay, TaskContext } from './task/context.js';
 export type { BytesEncoding } from './task/bytes-json.js';

@@ -3,6 +3,7 @@ import { rejectUnknownKeys, requireFunction, requireObject } from '../validation
 import type { PayloadCodec } from './codec.js';
 import type { IsFailure, RetryDelay } from './context.js';
 import { readDefinitionLinks } from './link-settings.js';
+import type { Jsonify } from './jsonify.js';
 import { DEFINITION_LINK_NAMES, type DefinitionLinks, type LinkSettings } from './links.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
 import { pickLimits, TASK_LIMIT_NAMES, type TaskLimits } from './limits.js';
@@ -26,9 +27,11 @@ export interface TaskHandling extends TaskLimits {
 
 /**
  * A task type with the types of its payload `P` and result `R`: created once by {@link defineTask},
- * used on both sides.
+ * used on both sides. `Received` is what handlers get for a `P`.
  */
-export interface TaskDefinition<P = unknown, R = unknown> extends Readonly<Omit<TaskHandling, keyof TaskLimits>> {
+export interface TaskDefinition<P = unknown, R = unknown, Received = unknown> extends Readonly<
+  Omit<TaskHandling, keyof TaskLimits>
+> {
   readonly type: string;
   /** The default options of its tasks. */
   readonly options: Readonly<TaskOptions>;
@@ -37,11 +40,13 @@ export interface TaskDefinition<P = unknown, R = unknown> extends Readonly<Omit<
   /** What its tasks wait for, and how they are known to those that wait for them. */
   readonly links?: LinkSettings | undefined;
   /** Never set: it only carries the types. */
-  readonly __types?: { readonly payload: P; readonly result: R };
+  readonly __types?: { readonly payload: P; readonly result: R; readonly received: Received };
 }
 
 /** The payload type of a definition. */
 export type PayloadOf<D> = D extends TaskDefinition<infer P, unknown> ? P : never;
+/** What a handler of a definition gets: its payload as JSON leaves it, where nothing else was said. */
+export type ReceivedOf<D> = D extends TaskDefinition<unknown, unknown, infer Received> ? Received : never;
 /** The result type of a definition. */
 export type ResultOf<D> = D extends TaskDefinition<unknown, infer R> ? R : never;
 
@@ -60,15 +65,26 @@ const KNOWN = [...TASK_OPTION_NAMES, ...HANDLING_NAMES, ...DEFINITION_LINK_NAMES
  * export const WelcomeEmail = defineTask<WelcomeDto>('email:welcome', { queue: 'critical', timeout: '30s' });
  * await asynq.enqueue(WelcomeEmail, { userId: 42 });
  *
+ * `Received` is what a handler gets. Default: what JSON makes of the payload, so a `Date` is text there; with a codec of the definition,
+ * the payload itself. Name it where a codec of the module, or a pipe of the handler, makes something else.
+ *
  * @param type the type name, not blank
  * @param options defaults of its tasks (see TaskOptions), how they are handled (see TaskHandling),
  * and what they wait for (see DefinitionLinks)
  * @throws InvalidTaskError when the type or an option is invalid
  */
-export function defineTask<P = unknown, R = unknown>(
+export function defineTask<P = unknown, R = unknown, Received = P>(
+  type: string,
+  options: TaskOptions & TaskHandling & DefinitionLinks<P> & { codec: PayloadCodec },
+): TaskDefinition<P, R, Received>;
+export function defineTask<P = unknown, R = unknown, Received = Jsonify<P>>(
+  type: string,
+  options?: TaskOptions & TaskHandling & DefinitionLinks<P>,
+): TaskDefinition<P, R, Received>;
+export function defineTask<P>(
   type: string,
   options: TaskOptions & TaskHandling & DefinitionLinks<P> = {},
-): TaskDefinition<P, R> {
+): TaskDefinition<P> {
   name(type, 'task typename', 'task typename cannot be empty');
   requireObject(options, `options of task "${type}"`, InvalidTaskError);
   rejectUnknownKeys(options, KNOWN, `option of task "${type}":`, InvalidTaskError);

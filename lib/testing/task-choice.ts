@@ -8,7 +8,7 @@ import type { TaskFilter } from './task-filter.js';
 import { noSuchHandler, otherConnection } from './testing.messages.js';
 
 /** A task type by its name or its definition. */
-export type TaskName<P = unknown> = string | TaskDefinition<P>;
+export type TaskName<Received = unknown> = string | TaskDefinition<unknown, unknown, Received>;
 
 /** The names of the methods of a class that can be called to enqueue, as far as types see it. */
 export type MethodName<C extends object> = Exclude<keyof TasksOf<C>, 'with'> & string;

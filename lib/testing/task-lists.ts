@@ -25,7 +25,7 @@ export abstract class TaskLists {
    *
    * @throws TestingError when the class has no such handler, or it is for another connection
    */
-  enqueued<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[];
+  enqueued<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<NoInfer<P>>): TestTask<P>[];
   enqueued<C extends object, M extends MethodName<C>>(
     tasks: TasksClass<C>,
     method: M,
@@ -36,7 +36,7 @@ export abstract class TaskLists {
   }
 
   /** Tasks that wait for other tasks, with what each waits for. */
-  waiting<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): WaitingTask<P>[];
+  waiting<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<NoInfer<P>>): WaitingTask<P>[];
   waiting<C extends object, M extends MethodName<C>>(
     tasks: TasksClass<C>,
     method: M,
@@ -49,7 +49,7 @@ export abstract class TaskLists {
   }
 
   /** Tasks that are archived. */
-  archived<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[];
+  archived<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<NoInfer<P>>): TestTask<P>[];
   archived<C extends object, M extends MethodName<C>>(
     tasks: TasksClass<C>,
     method: M,
@@ -60,7 +60,7 @@ export abstract class TaskLists {
   }
 
   /** Tasks that succeeded and are retained. */
-  completed<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[];
+  completed<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<NoInfer<P>>): TestTask<P>[];
   completed<C extends object, M extends MethodName<C>>(
     tasks: TasksClass<C>,
     method: M,
@@ -71,7 +71,7 @@ export abstract class TaskLists {
   }
 
   /** All tasks, in any state. */
-  all<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[];
+  all<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<NoInfer<P>>): TestTask<P>[];
   all<C extends object, M extends MethodName<C>>(
     tasks: TasksClass<C>,
     method: M,

@@ -226,7 +226,9 @@ describe('the class of injected tasks', () => {
       @TaskHandler('image:resize', { codec: bytesCodec })
       resize(_image: Buffer) {}
       @TaskHandler(WelcomeEmail, { codec: bytesCodec })
-      raw(_bytes: Buffer) {}
+      raw(bytes: Buffer) {
+        return bytes.toString();
+      }
     }
     @Injectable()
     class User {

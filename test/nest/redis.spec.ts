@@ -27,7 +27,7 @@ class SquareDto {
   @IsInt()
   n!: number;
 }
-const Square = defineTask<SquareDto, number[]>('square', { retention: '1h' });
+const Square = defineTask<SquareDto>('square', { retention: '1h' });
 
 @Injectable()
 class Tasks {

@@ -1,8 +1,7 @@
-import type { Observable } from 'rxjs';
 import type { CallLinks } from '../../task/links.js';
-import type { TaskContext } from '../../task/context.js';
 import type { TaskInfo } from '../../task/info.js';
 import type { TaskOptions } from '../../task/options.js';
+import type { HandlerResult, IsContext } from '../decorators/handler-types.js';
 
 /** A class with `@TaskHandler` methods. */
 export type TasksClass<C extends object = object> = abstract new (...args: never[]) => C;
@@ -46,9 +45,6 @@ type Call<M> = M extends (...args: infer A) => infer R
   ? (...payload: CallArguments<A>) => Promise<TaskInfo<HandlerResult<R>>>
   : never;
 
-/** What a handler returns in the end: the value of its promise, or the last one of its Observable. */
-export type HandlerResult<R> = Awaited<R> extends Observable<infer V> ? V : Awaited<R>;
-
 /** The payload among the parameters of a handler: the first that is no TaskContext. */
 type CallArguments<A extends readonly unknown[]> = A extends readonly []
   ? []
@@ -63,8 +59,6 @@ type CallArguments<A extends readonly unknown[]> = A extends readonly []
         ? CallArguments<Rest>
         : [payload?: Data<First>]
       : [payload?: Data<A[number]>];
-
-export type IsContext<T> = 0 extends 1 & T ? false : [T] extends [TaskContext] ? true : false;
 
 /** An object without its methods, at every depth: a caller need not make an instance of the class of a DTO. */
 type Data<T> = 0 extends 1 & T

@@ -15,6 +15,7 @@ import { DEFAULT_CONNECTION, TASK_HANDLER_METADATA } from '../names/nest.constan
 import { blankPattern, notATask } from '../names/nest.messages.js';
 import type { PeriodicTaskOptions } from '../../scheduler/options.js';
 import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
+import type { TaskHandlerDecorator } from './handler-types.js';
 
 export interface TaskHandlerOptions extends TaskLimits {
   /** The `name` of the AsynqModule whose tasks these are. Default: the unnamed one. */
@@ -56,9 +57,17 @@ export const HANDLER_OPTION_NAMES = [
  *
  * Without parameter decorators it is called with `(payload, context)`; else see `@Payload()` and `@TaskCtx()`.
  *
+ * With a definition the compiler refuses a method that returns another result, or takes another payload: see
+ * {@link TaskHandlerDecorator}.
+ *
  * @param task a task type, a prefix of types, or the result of `defineTask`
  * @throws InvalidHandlerError for a blank type, an unknown option, or on anything but an instance method
  */
+export function TaskHandler<R, Received>(
+  task: TaskDefinition<unknown, R, Received>,
+  options?: TaskHandlerOptions,
+): TaskHandlerDecorator<R, Received>;
+export function TaskHandler(task: string, options?: TaskHandlerOptions): MethodDecorator;
 export function TaskHandler(task: string | TaskDefinition, options: TaskHandlerOptions = {}): MethodDecorator {
   return (target: object, key: string | symbol | undefined, descriptor?: PropertyDescriptor) => {
     const method = requireMethod('TaskHandler', target, key, descriptor);

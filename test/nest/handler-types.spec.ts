@@ -1,0 +1,229 @@
+import { applyDecorators, createParamDecorator, UseGuards, ValidationPipe } from '@nestjs/common';
+import {
+  type AsynqClient,
+  bytesCodec,
+  type CallOptions,
+  defineTask,
+  Payload,
+  type PayloadOf,
+  TaskCtx,
+  TaskHandler,
+  type TaskContext,
+  type TaskDefinition,
+  type TaskInfo,
+  type TasksOf,
+} from 'nestjs-asynq';
+import { type Observable, of } from 'rxjs';
+import { describe, expect, expectTypeOf, it } from 'vitest';
+
+interface Welcome {
+  userId: number;
+  name?: string;
+}
+interface Visit {
+  at: Date;
+}
+
+const WelcomeEmail = defineTask<Welcome, string>('email:welcome');
+const Visited = defineTask<Visit, void>('visited');
+const Parsed = defineTask<Visit, void, Visit>('parsed');
+const Image = defineTask<Buffer, number>('image', { codec: bytesCodec });
+const Warm = defineTask<void>('cache:warm');
+const Loose = defineTask('loose');
+const Tenant = createParamDecorator(() => 'acme');
+
+class VisitDto {
+  at!: Date;
+}
+
+describe('a method with a definition', () => {
+  it('compiles when it takes the payload and returns the result', () => {
+    class Right {
+      @TaskHandler(WelcomeEmail)
+      plain(_payload: Welcome): string {
+        return 'sent';
+      }
+      @TaskHandler(WelcomeEmail)
+      async promised(@Payload() _payload: PayloadOf<typeof WelcomeEmail>, @TaskCtx() _task: TaskContext) {
+        return 'sent';
+      }
+      @TaskHandler(WelcomeEmail)
+      observed(@TaskCtx() _task: TaskContext, @Payload() _payload: { userId: number }): Observable<string> {
+        return of('sent');
+      }
+      @TaskHandler(WelcomeEmail)
+      fields(@Payload('userId') _id: number, @Payload('name') _name: string | undefined) {
+        return 'sent';
+      }
+      @TaskHandler(WelcomeEmail)
+      tenant(@Tenant() _tenant: string, @Payload() _payload: Welcome) {
+        return 'sent';
+      }
+      @TaskHandler(WelcomeEmail)
+      context(@TaskCtx() task: TaskContext) {
+        return task.id;
+      }
+      @TaskHandler(WelcomeEmail)
+      bytes(payload: Buffer) {
+        return payload.toString();
+      }
+      @TaskHandler(WelcomeEmail)
+      anything(payload: ReturnType<typeof JSON.parse>): ReturnType<typeof JSON.parse> {
+        return payload;
+      }
+      @TaskHandler(WelcomeEmail)
+      generic<T extends Welcome>(payload: T): string {
+        return String(payload.userId);
+      }
+      @TaskHandler(Visited)
+      text(visit: { at: string }) {
+        void visit;
+      }
+      @TaskHandler(Parsed)
+      piped(@Payload(new ValidationPipe({ transform: true })) _visit: VisitDto) {}
+      @TaskHandler(Image)
+      image(image: Uint8Array) {
+        return image.length;
+      }
+      @TaskHandler(Warm)
+      nothing() {}
+      @TaskHandler(Loose)
+      loose(_payload: { whatever: Date }) {
+        return 1;
+      }
+      @TaskHandler(WelcomeEmail as TaskDefinition)
+      untyped(_payload: number) {}
+    }
+    expect(Right).toBeDefined();
+  });
+
+  it('can be decorated by applyDecorators', () => {
+    const Guarded = () => applyDecorators(TaskHandler(WelcomeEmail), UseGuards());
+    class Right {
+      @Guarded()
+      welcome(_payload: Welcome) {
+        return 'sent';
+      }
+    }
+    expect(Right).toBeDefined();
+  });
+
+  it('does not compile when it returns another result', () => {
+    class Wrong {
+      // @ts-expect-error a number is no string
+      @TaskHandler(WelcomeEmail)
+      number(_payload: Welcome) {
+        return 1;
+      }
+      // @ts-expect-error nor is nothing
+      @TaskHandler(WelcomeEmail)
+      async nothing(_payload: Welcome) {}
+      // @ts-expect-error nor is an observable number
+      @TaskHandler(WelcomeEmail)
+      observed(_payload: Welcome) {
+        return of(1);
+      }
+      // @ts-expect-error sometimes a string
+      @TaskHandler(WelcomeEmail)
+      sometimes({ name }: Welcome) {
+        return name;
+      }
+      // @ts-expect-error it has no result
+      @TaskHandler(Visited)
+      something(_visit: { at: string }) {
+        return 1;
+      }
+    }
+    expect(Wrong).toBeDefined();
+  });
+
+  it('does not compile when it takes another payload', () => {
+    class Wrong {
+      // @ts-expect-error another payload
+      @TaskHandler(WelcomeEmail)
+      other(_payload: { to: string }) {
+        return 'sent';
+      }
+      // @ts-expect-error a field that may be missing
+      @TaskHandler(WelcomeEmail)
+      missing(@TaskCtx() _task: TaskContext, _payload: { userId: number; name: string }) {
+        return 'sent';
+      }
+      // @ts-expect-error JSON makes text of a Date
+      @TaskHandler(Visited)
+      date(_visit: Visit) {}
+      // @ts-expect-error a class does not help
+      @TaskHandler(Visited)
+      dto(@Payload() _visit: VisitDto) {}
+      // @ts-expect-error no field has this type
+      @TaskHandler(WelcomeEmail)
+      field(@Payload('userId') _id: boolean) {
+        return 'sent';
+      }
+    }
+    expect(Wrong).toBeDefined();
+  });
+});
+
+class Tasks {
+  private readonly secret = 1;
+  readonly field = 'no method';
+  @TaskHandler(WelcomeEmail)
+  async welcome(@Payload() _payload: Welcome, @TaskCtx() _task: TaskContext): Promise<string> {
+    return `sent ${this.secret}`;
+  }
+  @TaskHandler('observed')
+  observed(@TaskCtx() _task: TaskContext, @Payload() payload: number): Observable<number> {
+    return of(payload);
+  }
+  @TaskHandler('optional')
+  optional(_payload?: string, _task?: TaskContext) {}
+  @TaskHandler('nothing')
+  nothing() {}
+  @TaskHandler('context')
+  context(_task: TaskContext) {}
+  @TaskHandler('dto')
+  dto(_payload: { at: Date; shout(): string }) {}
+  onModuleInit() {}
+}
+
+describe('TasksOf', () => {
+  it('has each method with its payload and its result', () => {
+    type Calls = TasksOf<Tasks>;
+    expectTypeOf<keyof Calls>().toEqualTypeOf<
+      'welcome' | 'observed' | 'optional' | 'nothing' | 'context' | 'dto' | 'with'
+    >();
+    expectTypeOf<Calls['welcome']>().toEqualTypeOf<(payload: Welcome) => Promise<TaskInfo<string>>>();
+    expectTypeOf<Calls['observed']>().toEqualTypeOf<(payload: number) => Promise<TaskInfo<number>>>();
+    expectTypeOf<Calls['optional']>().toEqualTypeOf<(payload?: string) => Promise<TaskInfo<void>>>();
+    expectTypeOf<Calls['nothing']>().toEqualTypeOf<() => Promise<TaskInfo<void>>>();
+    expectTypeOf<Calls['context']>().toEqualTypeOf<() => Promise<TaskInfo<void>>>();
+    expectTypeOf<Calls['dto']>().toEqualTypeOf<(payload: { at: Date }) => Promise<TaskInfo<void>>>();
+    expectTypeOf<Calls['with']>().toEqualTypeOf<(options: CallOptions) => TasksOf<Tasks>>();
+  });
+
+  it('refuses a wrong payload, a missing one, and a wrong option', () => {
+    const calls = (tasks: TasksOf<Tasks>) => [
+      // @ts-expect-error another payload
+      tasks.welcome({ to: 'you' }),
+      // @ts-expect-error no payload
+      tasks.welcome(),
+      // @ts-expect-error options are given by with()
+      tasks.welcome({ userId: 1 }, { queue: 'low' }),
+      // @ts-expect-error it takes none
+      tasks.nothing(1),
+      // @ts-expect-error no such option
+      tasks.with({ delay: 5 }).welcome({ userId: 1 }),
+      // @ts-expect-error no method
+      tasks.field,
+      // @ts-expect-error a hook of Nest
+      tasks.onModuleInit(),
+    ];
+    expect(calls).toBeDefined();
+  });
+
+  it('agrees with enqueue by the definition', () => {
+    const enqueue = (client: AsynqClient) => client.enqueue(WelcomeEmail, { userId: 1 });
+    expectTypeOf(enqueue).returns.toEqualTypeOf<ReturnType<TasksOf<Tasks>['welcome']>>();
+  });
+});
