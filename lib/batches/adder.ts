@@ -35,7 +35,7 @@ export interface Target {
 /**
  * One call of `add`: reads payloads as it needs them, makes chunks of them, and sends these in waves:
  * numbers are reserved at the home of the batch, the chunks are created, each in one step, and the
- * home is told how many members there are. If this process dies in between, the home asks for what was
+ * home learns how many members there are. If this process dies in between, the home asks for what was
  * created. A chunk that fails affects no other, but nothing is read after it.
  */
 export class Adder {

@@ -91,7 +91,7 @@ export interface BatchesRole {
     chunk: Chunk,
     requests: readonly LinkedRequest[],
   ): Promise<Caused & { readonly status: 'added' | 'void'; readonly statuses: readonly EnqueueStatus[] }>;
-  /** Tells the home how many members of each chunk there are. Members that nobody confirmed are found later. */
+  /** Confirms to the home how many members of each chunk there are. Members that nobody confirmed are found later. */
   confirm(
     home: string,
     batch: string,

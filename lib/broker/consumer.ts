@@ -37,7 +37,7 @@ export interface LeasedTask {
   readonly message: TaskMessage;
   /** Since when it was pending, in milliseconds since the epoch; only when asked for and known. */
   readonly pendingSince?: number;
-  /** Who is told about its end; only when somebody is. */
+  /** Who is notified of its end; only when somebody is. */
   readonly links?: readonly Watcher[];
 }
 
@@ -58,7 +58,7 @@ export interface DamagedTask {
 export type Settlement =
   /**
    * Success without retention, or a revoked task: the task is deleted. Counted as processed. Those
-   * who wait for the task are told `result`; for them a revoked task has failed, for `reason`.
+   * who wait for the task get `result`; for them a revoked task has failed, for `reason`.
    */
   | {
       readonly kind: 'done';
@@ -86,7 +86,7 @@ export type Settlement =
     }
   /**
    * Given up. Without a message the stored bytes stay as they are (damaged tasks). Counted as
-   * processed and failed. Those who wait for the task are told `reason`.
+   * processed and failed. Those who wait for the task get `reason`.
    */
   | {
       readonly kind: 'archive';

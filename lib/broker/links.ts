@@ -3,10 +3,10 @@ import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 import type { LinkNews } from './link-news.js';
 
 /*
- * Links between tasks: who waits for whom, and who must be told when a task ends. A place is where
+ * Links between tasks: who waits for whom, and who must be notified when a task ends. A place is where
  * links are kept: a queue, or the marks of a task type (see placeOfMarks). One place is one slot of
- * a Redis Cluster, and what happens in it happens in one step. Places tell each other by parcels: a
- * parcel is stored where it comes from in the step that caused it, delivered at least once, applied
+ * a Redis Cluster, and what happens in it happens in one step. Places send each other parcels: a parcel
+ * is stored where it comes from in the step that caused it, delivered at least once, applied
  * by identity (twice is once), and then acknowledged.
  */
 
@@ -65,7 +65,7 @@ export interface LinkedRequest extends EnqueueRequest {
 
 export const isLinked = ({ wait, mark }: LinkedRequest): boolean => wait !== undefined || mark !== undefined;
 
-/** Who is told about the end of a task, as the store keeps it. `d`: see `until`, `lost`: see `missing` of WatchRequest. */
+/** Who is notified of the end of a task, as the store keeps it. `d`: see `until`, `lost`: see `missing` of WatchRequest. */
 export type Watcher =
   | {
       readonly k: 'w';
@@ -84,7 +84,7 @@ export interface WaitingEdge {
   readonly id: string;
   /** The index of the edge. */
   readonly n: number;
-  /** The deadline of the wait, which tells it from that of an earlier task of this id. */
+  /** The deadline of the wait, which distinguishes it from that of an earlier task of this id. */
   readonly until: number;
 }
 
@@ -96,7 +96,7 @@ export interface WatchRequest {
   readonly waiting: WaitingEdge;
   /**
    * How a prerequisite counts that does not exist: the edge ends so at once, with a parcel. Default: `missing` is returned.
-   * Also one that is active, without a retention, and then gone without having told its end: a server ran it that knows no
+   * Also one that is active, without a retention, and then gone without a notice of its end: a server ran it that knows no
    * links. Default there: it has failed.
    */
   readonly missing?: 'succeeded' | 'failed';
@@ -165,7 +165,7 @@ export interface LinksRole {
   acknowledge(place: string, parcels: readonly Parcel[]): Promise<void>;
   /** Has parcels of a place wait that their destination does not understand: passes return them a minute later. */
   postpone(place: string, parcels: readonly Parcel[]): Promise<void>;
-  /** Tells who watches these tasks, if they have ended: after an action of an operator, say. */
+  /** Notifies the watchers of these tasks, if they have ended: after an action of an operator, say. */
   check(queue: string, ids: readonly string[]): Promise<Caused>;
   /** `undefined` when the task does not exist or has never waited. */
   waitOf(queue: string, id: string): Promise<StoredWait | undefined>;
@@ -174,7 +174,7 @@ export interface LinksRole {
   /** Takes or extends the right to keep a place, for `ttl` milliseconds. */
   lease(place: string, owner: string, ttl: number): Promise<boolean>;
   /**
-   * One bounded pass over a place: waits and timers that are due, tasks that ended without telling,
+   * One bounded pass over a place: waits and timers that are due, ends of tasks that no watcher was notified of,
    * parcels that were stored `age` seconds ago or earlier.
    */
   keep(place: string, age: number): Promise<PassReply>;

@@ -35,7 +35,7 @@ export interface AsynqClientOptions {
 
 /** Where enqueued tasks are reported. */
 export interface ClientHooks extends SenderHooks {
-  /** Carries what linked tasks tell each other. Default: one of its own. */
+  /** Carries the parcels that linked tasks cause. Default: one of its own. */
   readonly relay?: Relay | undefined;
 }
 
@@ -231,8 +231,8 @@ export class AsynqClient {
   }
 
   /**
-   * Refuses further calls, and resolves when those under way are done, and what they had to tell
-   * other queues is told, if the relay is its own. Does not close the broker. Idempotent.
+   * Refuses further calls, and resolves when those under way are done, and the parcels that they
+   * caused are delivered, if the relay is its own. Does not close the broker. Idempotent.
    */
   close(): Promise<void> {
     this.closing ??= this.settle();

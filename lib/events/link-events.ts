@@ -70,8 +70,8 @@ export interface LinkEventMap {
    */
   relayFailed: { readonly place: string; readonly parcels: number; readonly error: unknown };
   /**
-   * What this server found in a place of links: `settled` ends of tasks that nobody told (a Go
-   * server ran them, say) and deadlines that passed; `parcels` messages that were left behind.
+   * What this server found in a place of links: `settled` ends of tasks whose watchers nobody had
+   * notified (a Go server ran them, say) and deadlines that passed; `parcels` messages that were left behind.
    */
   linksKept: { readonly place: string; readonly settled: number; readonly parcels: number };
 }

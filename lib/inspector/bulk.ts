@@ -8,7 +8,7 @@ import { type ArchiveLimit, requireArchiveLimit } from './archive-limit.js';
 import { requireProgressOptions } from './delete-queue.js';
 import { requireQueue } from './known-queue.js';
 import { toLocation } from './list-options.js';
-import { tellEnds, type Telling } from './waits.js';
+import { type EndNotice, notifyOfEnds } from './waits.js';
 
 /** States whose tasks can be moved. Not every state allows every action: a pending task cannot be run, nor an archived one archived. */
 export type MovableState = Exclude<TaskState, 'active'>;
@@ -66,7 +66,7 @@ function toBulk(action: MoveAction, state: MovableState, options: BulkArchiveOpt
  */
 export async function moveAll(
   broker: Pick<Broker, 'inspection' | 'listing' | 'administration' | 'links'>,
-  relay: Telling['relay'],
+  relay: EndNotice['relay'],
   queue: string,
   action: MoveAction,
   state: MovableState,
@@ -84,7 +84,7 @@ export async function moveAll(
       const some = ids.slice(first, first + BATCH_SIZE);
       const statuses = await broker.administration.moveTasks(queue, action, some, location, maxArchived);
       const changed = some.filter((_, index) => statuses[index] === 'moved');
-      if (action !== 'run') await tellEnds({ broker, relay }, queue, changed);
+      if (action !== 'run') await notifyOfEnds({ broker, relay }, queue, changed);
       moved += changed.length;
       done += statuses.length;
       if (statuses.includes('full')) throw new ArchiveFullError(queue, maxArchived ?? 0, moved);

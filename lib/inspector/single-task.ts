@@ -16,7 +16,7 @@ import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../
 import { requireArchiveLimit } from './archive-limit.js';
 import { requireQueue } from './known-queue.js';
 import { type ArchiveOptions, type MoveOptions, toOrigin } from './move-options.js';
-import { tellEnds, type Telling } from './waits.js';
+import { type EndNotice, notifyOfEnds } from './waits.js';
 
 type ChangingBroker = Pick<Broker, 'inspection' | 'administration'>;
 type LinkedBroker = ChangingBroker & Pick<Broker, 'links'>;
@@ -24,7 +24,7 @@ type LinkedBroker = ChangingBroker & Pick<Broker, 'links'>;
 /** Runs, archives or deletes one task. @throws TaskNotFoundError; TaskStateError; ArchiveFullError */
 export async function moveTask(
   broker: LinkedBroker,
-  relay: Telling['relay'],
+  relay: EndNotice['relay'],
   queue: string,
   action: MoveAction,
   id: string,
@@ -38,7 +38,7 @@ export async function moveTask(
   const [status] = await broker.administration.moveTasks(queue, action, [id], from, maxArchived);
   if (status === 'full') throw new ArchiveFullError(queue, maxArchived ?? 0);
   if (status !== 'moved') throw refusal(action, status ?? 'missing', queue, id, from);
-  if (action !== 'run') await tellEnds({ broker, relay }, queue, [id]);
+  if (action !== 'run') await notifyOfEnds({ broker, relay }, queue, [id]);
 }
 
 const describeLocation = ({ state, group }: TaskLocation): string =>

@@ -65,17 +65,17 @@ async function pausedQueues(inspection: Broker['inspection'], edges: readonly Ed
   return new Set(queues.filter((_, index) => found[index]!.paused));
 }
 
-/** How an operator's action on tasks is told to those that wait for them. */
-export interface Telling {
+/** What it takes to notify those that wait for tasks of an operator's action on them. */
+export interface EndNotice {
   readonly broker: Pick<Broker, 'links'>;
   readonly relay: Pick<Relay, 'carry'>;
 }
 
 /**
- * Tells of tasks that were archived or deleted. In a queue without links it costs one short command.
+ * Notifies the watchers of tasks that were archived or deleted. In a queue without links it costs one short command.
  * If it fails, the keepers of the fleet find the tasks within seconds.
  */
-export async function tellEnds({ broker, relay }: Telling, queue: string, ids: readonly string[]): Promise<void> {
+export async function notifyOfEnds({ broker, relay }: EndNotice, queue: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const caused = await broker.links.check(queue, ids).catch(() => undefined);
   if (caused) relay.carry(caused);

@@ -22,6 +22,6 @@ export function timeoutOfDone(options: DoneOptions, instead: string): number {
   const timeout = parseDuration(options.timeout ?? DEFAULT_TIMEOUT, 'timeout of done', InvalidOptionError);
   if (timeout > 0) return timeout;
   throw new InvalidOptionError(
-    `timeout of done must be longer than 0, not ${describe(options.timeout)}; ${instead} tells what is known now`,
+    `timeout of done must be longer than 0, not ${describe(options.timeout)}; ${instead} returns what is known now`,
   );
 }

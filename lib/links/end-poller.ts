@@ -162,11 +162,11 @@ export class EndPoller<T> {
     wait.reject(this.polled.late(awaited.queue, awaited.id, within, { cause: awaited.error }));
   }
 
-  private finish(awaited: Awaited<T>, tell: (wait: Wait<T>) => void): void {
+  private finish(awaited: Awaited<T>, settle: (wait: Wait<T>) => void): void {
     this.awaited.delete(`${awaited.queue}\n${awaited.id}`);
     for (const wait of awaited.waits) {
       wait.timer.cancel();
-      tell(wait);
+      settle(wait);
     }
   }
 

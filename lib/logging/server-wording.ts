@@ -68,7 +68,7 @@ export function loopWording(): Wording {
     relayFailed: ({ place, error }, logger) =>
       warn(
         error,
-        `What linked tasks tell "${place}" could not be carried, a server tries again: ${errorText(error)}`,
+        `The messages of linked tasks for "${place}" could not be delivered, a server tries again: ${errorText(error)}`,
         logger,
       ),
     queueUnreachable: ({ queue, error, unsettled }, logger) =>

@@ -72,7 +72,7 @@ function eventCounters(metric: Describe): MetricDefinition[] {
     ),
     counted(
       'link_ends_found_total',
-      'Ends and deadlines of linked tasks that nobody told and the keeper found.',
+      'Ends of linked tasks, and deadlines of waits, that the keeper of this server found.',
       [],
       (s) => s.linkEnds,
     ),

@@ -6,7 +6,7 @@ const LINK_KEY =
 export class PlaceKeys {
   /** `asynq:{place}:` */
   readonly base: string;
-  /** Who is told about the end of which task. It exists while the queue has links. */
+  /** Who is notified of the end of which task. It exists while the queue has links. */
   readonly links: string;
   /** Parcels to other places that have not been delivered. */
   readonly outbox: string;
@@ -35,7 +35,7 @@ export class PlaceKeys {
   }
 
   /**
-   * Whether a key is about links. It outlives the queue, until all who wait for what was in it have been told: the keeper
+   * Whether a key is about links. It outlives the queue, until all who wait for what was in it have been notified: the keeper
    * finds that the tasks are gone.
    */
   isAboutLinks(key: string): boolean {

@@ -82,7 +82,7 @@ export async function deleteRun({ broker, relay }: RunDeps, queue: string, run: 
   }
 }
 
-/** Acts on tasks queue by queue, then has whoever watches them told. */
+/** Acts on tasks queue by queue, then has their watchers notified. */
 async function eachQueue(
   tasks: readonly StepTask[],
   act: (queue: string, ids: string[]) => Promise<void>,

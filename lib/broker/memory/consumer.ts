@@ -67,7 +67,7 @@ function exchange(
     const { result } = record;
     record.msg = messages[index] ?? record.msg;
     settle(store, item, wellFormed(item.lease.id), record, now);
-    if (linked) tellEnd(links, wellFormed(queue), item, result);
+    if (linked) notifyOfEnd(links, wellFormed(queue), item, result);
     return 'settled';
   });
   const written = request.settle.filter((_, index) => settled[index] === 'settled');
@@ -83,8 +83,8 @@ function exchange(
   return linked ? { ...reply, parcels: [], news: links.takeNews() } : reply;
 }
 
-/** Tells who watches the task, if this is its end. @param result what the task has stored before */
-function tellEnd(links: LinkEngine, place: string, item: Settlement, result: Buffer | undefined): void {
+/** Notifies the watchers of the task, if this is its end. @param result what the task has stored before */
+function notifyOfEnd(links: LinkEngine, place: string, item: Settlement, result: Buffer | undefined): void {
   const id = wellFormed(item.lease.id);
   if (item.kind === 'archive' || item.kind === 'retry') links.retain(place, id);
   if (item.kind === 'archive') links.ended(place, id, false, item.reason || ARCHIVED);

@@ -85,20 +85,20 @@ class MemoryWakeSource implements WakeSource, ChangeListener {
    * calls.
    */
   notePending(queue: string): void {
-    if (this.pending.delete(queue)) this.tell(() => this.listener.onPending(queue));
+    if (this.pending.delete(queue)) this.notify(() => this.listener.onPending(queue));
   }
 
   noteDelayed(queue: string): void {
-    if (this.delayed.delete(queue)) this.tell(() => this.listener.onDelayed(queue));
+    if (this.delayed.delete(queue)) this.notify(() => this.listener.onDelayed(queue));
   }
 
   notePlaces(): void {
     if (!this.placesArmed) return;
     this.placesArmed = false;
-    this.tell(() => this.listener.onPlaces?.());
+    this.notify(() => this.listener.onPlaces?.());
   }
 
-  private tell(notice: () => void): void {
+  private notify(notice: () => void): void {
     queueMicrotask(() => {
       if (!this.closed) notice();
     });

@@ -145,12 +145,12 @@ export class RedisBatches implements BatchesRole {
     };
   }
 
-  /** Reads the parts where they are: the home knows them later. Of a part that is lost, it is asked what it knew. */
+  /** Reads the parts where they are: the home knows them later. Of a part that is lost, the home is asked what it knew. */
   private async describe(home: string, id: string, batch: StoredBatch): Promise<BatchProgress> {
     const parts = await Promise.all(
-      batch.parts.map(async ({ queue, told }) => {
+      batch.parts.map(async ({ queue, reported }) => {
         const part = await this.part(queue, id);
-        return part ? { ...part, lost: told.lost, made: part.made + told.lost } : told;
+        return part ? { ...part, lost: reported.lost, made: part.made + reported.lost } : reported;
       }),
     );
     const sum = (read: (part: PartRecord) => number): number => parts.reduce((total, part) => total + read(part), 0);

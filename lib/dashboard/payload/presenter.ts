@@ -106,7 +106,7 @@ export class Presenter {
     return error !== '' && this.hiddenOf(task)?.errors ? REDACTED : this.withoutQuote(error);
   }
 
-  /** The error of another task that a task is told of. Whose rules count is not known any more. */
+  /** The error of a prerequisite, as a task that waits for it stores it. Whose rules count is not known any more. */
   presentReason(reason: string): string {
     return reason !== '' && this.options.redactor.hidesSomeErrors ? REDACTED : reason;
   }

@@ -53,7 +53,7 @@ export class ActiveTask implements TaskContext {
   readonly lease: Lease;
   readonly message: TaskMessage;
   readonly waited: number | undefined;
-  /** Who is told about its end; `undefined` when nobody is. */
+  /** Who is notified of its end; `undefined` when nobody is. */
   readonly links: readonly Watcher[] | undefined;
 
   /** @param startedAt milliseconds since the epoch */

@@ -36,7 +36,7 @@ export const LINK_KEEPER = 'link keeper';
 
 export interface LinkKeeperOptions {
   readonly broker: Pick<Broker, 'links' | 'maintenance'>;
-  /** Tells when there are links where there were none. */
+  /** Calls when there are links where there were none. */
   readonly source: Pick<WakeSource, 'armPlaces'>;
   readonly relay: Pick<Relay, 'carry' | 'idle'>;
   readonly clock: Clock;
@@ -45,8 +45,8 @@ export interface LinkKeeperOptions {
 
 /**
  * Keeps the promise that every wait ends. For each place where links live one server of the fleet
- * looks, every two seconds, for messages that nobody carried, for deadlines, and for tasks that
- * ended without telling: Go servers know no links. While nothing is linked it reads one key every
+ * looks, every two seconds, for messages that nobody carried, for deadlines, and for tasks whose
+ * watchers nobody notified: Go servers know no links. While nothing is linked it reads one key every
  * half minute.
  */
 export class LinkKeeper {

@@ -13,7 +13,7 @@ const ROWS = 20_000;
 /** `npm run sample:order`: an import, then an order, until it is closed. PORT, default 3000; REDIS_URL, default: in memory. */
 async function main(): Promise<void> {
   const app = await NestFactory.create(AppModule, {
-    logger: new ConsoleLogger({ logLevels: ['fatal'] }), // the step that dies is told below
+    logger: new ConsoleLogger({ logLevels: ['fatal'] }), // the step that dies is printed below
     abortOnError: false,
     forceCloseConnections: true, // an open page must not delay the shutdown
   });

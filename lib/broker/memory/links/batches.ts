@@ -25,7 +25,7 @@ const LOOKED_AT = 2_000;
 
 const NOTHING: Caused = { parcels: [] };
 
-/** Batches in process. A home sees its parts; what is told in Redis is read here. */
+/** Batches in process. A home sees its parts: what they report to it in Redis, it reads here. */
 export class MemoryBatches implements BatchesRole {
   /** By id, in the order in which they were opened. */
   private readonly stored = new Map<string, StoredBatch>();
@@ -158,7 +158,7 @@ export class MemoryBatches implements BatchesRole {
     this.decide(member.batch);
   }
 
-  /** Members that were deleted, or moved to an end, without telling. */
+  /** Members that were deleted, or moved to an end, without a notice. */
   private findEnds(place: string): number {
     let found = 0;
     for (const id of this.engine.find(place)?.parts.keys() ?? []) {

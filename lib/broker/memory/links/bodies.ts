@@ -9,7 +9,7 @@ export interface NewTask {
   readonly after?: WaitRecord;
 }
 
-/** What places tell each other: the body of a parcel by its kind. A room of links adds its own kinds. */
+/** What places send each other: the body of a parcel by its kind. A room of links adds its own kinds. */
 export interface Bodies {
   /** A prerequisite of a waiting task has ended. `from` and `of` say which: an edge of another one is ignored. */
   edge: {
@@ -38,15 +38,15 @@ export interface Bodies {
     readonly at: number;
   };
   /**
-   * Creates the task of a step; who watches it is told when there cannot be one. `again`: the step has failed, and its task
+   * Creates the task of a step; its watchers are notified when there cannot be one. `again`: the step has failed, and its task
    * runs again if it is there.
    */
   release: { readonly task: NewTask; readonly again: boolean };
-  /** Makes sure that the task of a step tells its end, and answers at once when it has ended. */
+  /** Makes sure that the run is notified of the end of a step's task: at once, when it has ended. */
   probe: { readonly id: string; readonly w: Watcher };
   /**
    * A run needs the task of a step no more: it is deleted if nobody has claimed it (`unclaimed`), or if it
-   * is archived (`archived`). After the latter it tells the run nothing.
+   * is archived (`archived`). After the latter the run is not notified.
    */
   drop: { readonly id: string; readonly w: Watcher; readonly what: 'unclaimed' | 'archived' };
 }

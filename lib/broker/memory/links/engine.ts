@@ -27,18 +27,18 @@ export interface Ended {
 /** Applies a body to a place. */
 export type Handler<K extends Kind> = (place: string, body: Bodies[K], data: Buffer) => void;
 
-/** Finds what has ended without telling, in one pass over a place. Returns how much it has settled. */
+/** Finds what has ended without a notice, in one pass over a place. Returns how much it has settled. */
 export type Keeper = (place: string) => number;
 
 /**
- * Links in process. Places tell each other by bodies, as they do in Redis by parcels; here a body is
+ * Links in process. Places send each other bodies, as they send parcels in Redis; here a body is
  * applied in the same step, from a queue: nothing is called within a call, however long a chain is.
  */
 export class LinkEngine {
   /** By the kind of body. */
   readonly on: { [K in Kind]?: Handler<K> } = {};
   /** By the kind of watcher. */
-  readonly tell: { [K in Watcher['k']]?: (watcher: Extract<Watcher, { k: K }>, ended: Ended) => void } = {};
+  readonly notifiers: { [K in Watcher['k']]?: (watcher: Extract<Watcher, { k: K }>, ended: Ended) => void } = {};
   /** Called for every new task that waits. */
   onWait: (place: string, id: string, after: WaitRecord) => void = () => undefined;
   /** Called for every task that ends in a place with links, watched or not. */
@@ -137,7 +137,7 @@ export class LinkEngine {
     this.news.push(news);
   }
 
-  /** Tells a place something; {@link work} applies it. */
+  /** Sends a body to a place; {@link work} applies it. */
   post<K extends Kind>(to: string, kind: K, body: Bodies[K], data: Buffer = NO_BYTES): void {
     this.bodies.push({ to, body: { kind, ...body } as unknown as Body, data });
   }
@@ -168,22 +168,22 @@ export class LinkEngine {
     return watchers && [...watchers.values()];
   }
 
-  /** A task has ended: tells who watches it. One that failed and is still there (archived) may end again. */
+  /** A task has ended: notifies its watchers. One that failed and is still there (archived) may end again. */
   ended(place: string, id: string, ok: boolean, reason: string, result?: Buffer): void {
     const { links, parts } = this.places.get(place) ?? {};
     if (!links || !parts || links.size + parts.size === 0) return;
     const ended: Ended = { place, id, ok, reason, result };
     const watched = links.get(id);
-    for (const watcher of watched?.watchers.values() ?? []) this.inform(watcher, ended);
-    if (watched && !ok && this.store(place).tasks.has(id)) watched.told = true;
+    for (const watcher of watched?.watchers.values() ?? []) this.notify(watcher, ended);
+    if (watched && !ok && this.store(place).tasks.has(id)) watched.notified = true;
     else links.delete(id);
     for (const ending of this.endings) ending(ended);
   }
 
-  /** Tells one watcher. */
-  inform(watcher: Watcher, ended: Ended): void {
-    const tell = this.tell[watcher.k] as ((watcher: Watcher, ended: Ended) => void) | undefined;
-    tell?.(watcher, ended);
+  /** Notifies one watcher. */
+  notify(watcher: Watcher, ended: Ended): void {
+    const notifier = this.notifiers[watcher.k] as ((watcher: Watcher, ended: Ended) => void) | undefined;
+    notifier?.(watcher, ended);
   }
 
   /** Registers a watcher, once. */
@@ -191,7 +191,7 @@ export class LinkEngine {
     const { links } = this.place(place);
     const watchers = links.get(id)?.watchers ?? new Map<string, Watcher>();
     watchers.set(JSON.stringify(watcher), watcher);
-    links.set(id, { watchers, told: false }); // those who were told are told again, as this one was not
+    links.set(id, { watchers, notified: false }); // the others are notified again, as this one was not
   }
 
   /** Creates a task with links in a place; it waits if it is to. `conflict`: there is a task with this id, nothing has changed. */

@@ -66,7 +66,7 @@ export class MemoryLinks implements LinksRole {
     });
   }
 
-  /** What is told here is applied at once: nothing is kept. */
+  /** A body is applied at once: nothing is kept. */
   async acknowledge(): Promise<void> {
     this.engine.state.assertOpen();
   }
@@ -122,7 +122,7 @@ export class MemoryLinks implements LinksRole {
     });
   }
 
-  /** Tasks that ended without telling: somebody deleted them, or archived them. */
+  /** Tasks that ended without a notice: somebody deleted them, or archived them. */
   private findEnds(place: string): number {
     const ids = [...(this.engine.find(place)?.links.keys() ?? [])];
     return ids.filter((id) => this.waits.check(place, id)).length;

@@ -10,7 +10,7 @@ export const newTask = (request: LinkedRequest): NewTask => ({
   ...(request.wait && { after: waitRecord(request.wait, request.processAt) }),
 });
 
-/** Tells the marks of a type about the end of a task. */
+/** Notifies the marks of a type of the end of a task. */
 export const watchersOfMark = (mark: MarkRequest | undefined): Watcher[] =>
   mark ? [{ k: 'm', to: placeOfMarks(wellFormed(mark.type)), key: wellFormed(mark.key), ttl: mark.rememberFor }] : [];
 

@@ -48,7 +48,7 @@ export interface Watched {
   /** By their JSON: each is there once. */
   readonly watchers: Map<string, Watcher>;
   /** They know that it is archived. */
-  told: boolean;
+  notified: boolean;
 }
 
 /** What is kept about links in one place: see links.ts of the broker. */

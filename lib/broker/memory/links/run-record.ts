@@ -140,7 +140,7 @@ export class RunRecord {
   /** Applies what is known about the steps before a new one; those that are new, too, are open. */
   private begin(step: StepRecord, added: ReadonlySet<string>): void {
     for (const name of step.after) {
-      if (!added.has(name)) this.tell(step, 'open', outcomeOf(this.steps.get(name)!));
+      if (!added.has(name)) this.adjust(step, 'open', outcomeOf(this.steps.get(name)!));
     }
     this.decide(step);
   }
@@ -150,16 +150,16 @@ export class RunRecord {
     if (!step.optional) this.bad += by;
   }
 
-  /** Tells those after changed steps what these mean now, and so on; by a list, as a chain may be long. */
+  /** Applies what changed steps mean now to those after them, and so on; by a list, as a chain may be long. */
   private propagate(): void {
     for (let at = 0; at < this.changed.length; at++) {
       const [step, before] = this.changed[at]!;
-      for (const dependent of step.dependents) this.tell(dependent, before, outcomeOf(step));
+      for (const dependent of step.dependents) this.adjust(dependent, before, outcomeOf(step));
     }
     this.changed = [];
   }
 
-  private tell(step: StepRecord, before: Outcome, after: Outcome): void {
+  private adjust(step: StepRecord, before: Outcome, after: Outcome): void {
     if (before === after) return;
     if (before !== 'ok') step[before]--;
     if (after !== 'ok') step[after]++;

@@ -9,7 +9,7 @@ import { watchersOfMark } from './new-task.js';
 import type { RunRecord, StepRecord } from './run-record.js';
 import { CONFLICT, DELETED, DUPLICATE, LATE } from './texts.js';
 
-/** How often a run asks for the tasks of its steps, in case somebody has lost what they told. */
+/** How often a run asks for the tasks of its steps, in case a notice of them was lost. */
 const PROBE_SECONDS = 600;
 
 type StepWatcher = Extract<Watcher, { k: 'r' }>;
@@ -17,7 +17,7 @@ type StepWatcher = Extract<Watcher, { k: 'r' }>;
 /** What happens to runs, and to the tasks of their steps. */
 export class Runs {
   constructor(private readonly engine: LinkEngine) {
-    engine.tell.r = ({ to, run, step }, { ok, reason, result }) =>
+    engine.notifiers.r = ({ to, run, step }, { ok, reason, result }) =>
       engine.post(to, 'step', { run, step, ok, why: reason, at: engine.now }, result);
     engine.on.step = (place, body, data) => this.endStep(place, body, data);
     engine.on.release = (queue, { task, again }) => this.createTask(queue, task, again);
@@ -126,10 +126,10 @@ export class Runs {
     if (status === 'enqueued') return;
     const reason = status === 'duplicate' ? DUPLICATE : CONFLICT;
     const ended = { place: queue, id, ok: false, reason, result: undefined };
-    for (const watcher of task.watchers) if (watcher.k === 'r') this.engine.inform(watcher, ended);
+    for (const watcher of task.watchers) if (watcher.k === 'r') this.engine.notify(watcher, ended);
   }
 
-  /** It may be on its way already: then it only tells its end. */
+  /** It may be on its way already: then only its end is watched. */
   private runAgain(queue: string, id: string, record: TaskRecord, watchers: readonly Watcher[]): void {
     const store = this.engine.store(queue);
     if (store.archived.delete(id)) store.addPending(id, record, this.engine.now);
@@ -145,10 +145,10 @@ export class Runs {
 
   private probe(queue: string, { id, w }: Bodies['probe']): void {
     const record = this.engine.store(queue).tasks.get(id);
-    if (!record) return this.engine.inform(w, { place: queue, id, ok: false, reason: DELETED, result: undefined });
+    if (!record) return this.engine.notify(w, { place: queue, id, ok: false, reason: DELETED, result: undefined });
     this.engine.on.watch?.(queue, { id, w }, Buffer.alloc(0));
     const watched = this.engine.find(queue)?.links.get(id);
-    if (watched && record.state !== 'archived') watched.told = false;
+    if (watched && record.state !== 'archived') watched.notified = false;
   }
 
   private drop(queue: string, { id, w, what }: Bodies['drop']): void {

@@ -21,13 +21,13 @@ export class Waits {
     engine.onWait = (place, id, after) => this.begin(place, id, after);
     engine.on.edge = (place, body) => this.edge(place, body);
     engine.on.watch = (place, { id, w }) => {
-      if (!this.watch(place, id, w)) engine.inform(w, { place, id, ok: false, reason: DELETED, result: undefined });
+      if (!this.watch(place, id, w)) engine.notify(w, { place, id, ok: false, reason: DELETED, result: undefined });
     };
     engine.on.mark = (place, body) => this.mark(place, body);
     engine.on.watchmark = (place, body) => this.watchMark(place, body);
-    engine.tell.w = ({ to, id, n, d }, { place, id: of, ok, reason }) =>
+    engine.notifiers.w = ({ to, id, n, d }, { place, id: of, ok, reason }) =>
       engine.post(to, 'edge', { id, n, d, ok, why: reason, from: place, of });
-    engine.tell.m = ({ to, key, ttl }, { ok, reason }) => engine.post(to, 'mark', { key, ok, why: reason, ttl });
+    engine.notifiers.m = ({ to, key, ttl }, { ok, reason }) => engine.post(to, 'mark', { key, ok, why: reason, ttl });
   }
 
   /** A new task has been stored: applies what is known already, and asks the marks. */
@@ -53,19 +53,19 @@ export class Waits {
   watch(place: string, id: string, watcher: Watcher, missing?: WatchRequest['missing']): boolean {
     const record = this.recordOf(place, id);
     const end = { place, id, reason: '', result: record?.result };
-    if (!record && missing) this.engine.inform(watcher, { ...end, ok: missing === 'succeeded', reason: MISSING });
+    if (!record && missing) this.engine.notify(watcher, { ...end, ok: missing === 'succeeded', reason: MISSING });
     if (!record) return missing !== undefined;
     if (record.state === 'completed') {
-      this.engine.inform(watcher, { ...end, ok: true });
+      this.engine.notify(watcher, { ...end, ok: true });
       return true;
     }
     this.engine.watch(place, id, watcher);
     this.engine.retain(place, id);
-    if (record.state === 'archived') this.engine.inform(watcher, { ...end, ok: false, reason: ARCHIVED });
+    if (record.state === 'archived') this.engine.notify(watcher, { ...end, ok: false, reason: ARCHIVED });
     return true;
   }
 
-  /** Tells who watches the task, if it has ended. Returns whether it told. */
+  /** Notifies the watchers of the task, if it has ended. Returns whether there were any. */
   check(place: string, id: string): boolean {
     const watched = this.engine.find(place)?.links.get(id);
     const record = this.recordOf(place, id);
@@ -73,7 +73,7 @@ export class Waits {
     else if (record.state === 'completed') {
       this.engine.ended(place, id, true, '', record.result);
       if (watched && readMessage(record).retention === TECHNICAL_RETENTION) this.forget(place, id);
-    } else if (record.state === 'archived' && !watched?.told) {
+    } else if (record.state === 'archived' && !watched?.notified) {
       this.engine.ended(place, id, false, readMessage(record).errorMsg || ARCHIVED);
     } else return false;
     return watched !== undefined;

@@ -81,7 +81,7 @@ export interface StoredBatch {
   readonly state: BatchState;
   readonly openedAt: number;
   readonly endedAt: number | undefined;
-  readonly parts: readonly { readonly queue: string; readonly told: PartRecord }[];
+  readonly parts: readonly { readonly queue: string; readonly reported: PartRecord }[];
 }
 
 /** The reply of read-batch.lua. */
@@ -89,7 +89,7 @@ export function readBatch(reply: readonly Buffer[]): StoredBatch | undefined {
   if (reply.length === 0) return undefined;
   const [name, state, openedAt, endedAt, ...rest] = reply.map(String) as [string, BatchState, string, string];
   const queues = (rest as string[]).flatMap((queue, index, all) =>
-    index % 2 === 0 ? [{ queue, told: readTold(all[index + 1]!) }] : [],
+    index % 2 === 0 ? [{ queue, reported: readReport(all[index + 1]!) }] : [],
   );
   return {
     name,
@@ -100,8 +100,8 @@ export function readBatch(reply: readonly Buffer[]): StoredBatch | undefined {
   };
 }
 
-/** What a part has told its home last, see batches.lua: nobody knows more when the part is gone. */
-function readTold(text: string): PartRecord {
+/** What a part has reported to its home last, see batches.lua: nobody knows more when the part is gone. */
+function readReport(text: string): PartRecord {
   const [, , ok = 0, dead = 0, lost = 0] = text.split(' ').map(Number);
   return { made: ok + dead + lost, ok, dead, lost };
 }

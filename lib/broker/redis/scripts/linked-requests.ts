@@ -83,7 +83,7 @@ const encodePrerequisite = (prerequisite: Prerequisite): [place: string, name: s
 
 export type MarkWatcher = Extract<Watcher, { k: 'm' }>;
 
-/** Tells the marks of a type about the end of a task. */
+/** Notifies the marks of a type of the end of a task. */
 export const watcherOfMark = ({ type, key, rememberFor }: MarkRequest): MarkWatcher => ({
   k: 'm',
   to: placeOfMarks(type),
