@@ -36,14 +36,26 @@ local AHEAD_SECONDS, POSTPONED_SECONDS = 10, 60
 
 local call = redis.call
 L.open(ARGV[1], ARGV[2], ARGV[3])
-call('ZCARD', KEYS[10])
-call('ZCARD', KEYS[11])
+local runs, batches = call('ZCARD', KEYS[10]), call('ZCARD', KEYS[11])
 local now, limit, progress = L.seconds, tonumber(ARGV[5]), KEYS[9]
 local links_cursor, outbox_cursor, seen, empty_since = unpack(call('HMGET', progress, 'links', 'outbox', 'seen', 'empty'))
 local settled = 0
 
 -- 1. Waits and timers.
 
+-- Each run and each batch has a timer. Those that were lost are due now: that finds out what has become of the others.
+local function arm_again(kind, key)
+  local page = call('ZSCAN', key, call('HGET', progress, kind) or '0', 'COUNT', limit)
+  for i = 1, #page[2], 2 do
+    call('ZADD', L.timers, 'NX', ARGV[2], kind .. ' ' .. page[2][i])
+  end
+  call('HSET', progress, kind, page[1])
+end
+
+if call('ZCARD', L.timers) < runs + batches then
+  arm_again('run', KEYS[10])
+  arm_again('batch', KEYS[11])
+end
 local due = call('ZRANGE', L.waiting, '-inf', ARGV[2], 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES')
 for i = 1, #due, 2 do
   L.guard(L.time_out, due[i], due[i + 1])

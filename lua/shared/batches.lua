@@ -153,8 +153,10 @@ do
   L.due.batch = function(id)
     local key = batch_key(id)
     local fields = try('HLEN', key)
-    if fields == 0 then call('ZREM', L.base .. 'batches', id) end
-    if type(fields) ~= 'number' or fields == 0 then return end
+    if type(fields) ~= 'number' or fields == 0 then -- or another program's key
+      call('ZREM', L.base .. 'batches', id)
+      return
+    end
     local state = call('HGET', key, 'state')
     if not STATES[state] then
       call('HSET', key, 'state', 'closed')

@@ -84,7 +84,9 @@ do
     return run, names
   end
 
-  -- Counts again what a batch counts, in case somebody has damaged it. Returns its queues.
+  local CHUNK_SECONDS = 60
+
+  -- Counts again what a batch counts, in case somebody has damaged it, and sees to it that its chunks are asked for. Returns its queues.
   function L.count_again(id)
     local key, queues, known = L.base .. 'batch:' .. id, {}, {}
     local total, chunks = 0, 0
@@ -92,6 +94,7 @@ do
       local kind, queue = string.match(field, '^([cpq]):(.*)$')
       local value = kind and call('HGET', key, field) or ''
       if kind == 'c' then
+        call('ZADD', L.timers, 'NX', L.seconds + CHUNK_SECONDS, 'chunk ' .. id .. ' ' .. queue)
         local count
         count, queue = string.match(value, '^(%d+) (.*)$')
         chunks, total = chunks + (count and 1 or 0), total + (tonumber(count) or 0)

@@ -194,6 +194,7 @@ do
   L.on.audit = function(body)
     local key, part = part_key(body.batch), read(body.batch)
     if part then
+      call('ZADD', L.timers, 'NX', L.seconds + SCAN_SECONDS, 'part ' .. body.batch) -- it may be lost
       part.made, part.ok, part.dead = count_bits(key .. ':made'), count_bits(key .. ':ok'), count_bits(key .. ':dead')
       call('HSET', key, 'made', part.made, 'ok', part.ok, 'dead', part.dead)
       local v = tonumber(call('HGET', key, 'v')) or 0
