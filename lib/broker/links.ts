@@ -65,7 +65,10 @@ export interface LinkedRequest extends EnqueueRequest {
 
 export const isLinked = ({ wait, mark }: LinkedRequest): boolean => wait !== undefined || mark !== undefined;
 
-/** Who is notified of the end of a task, as the store keeps it. `d`: see `until`, `lost`: see `missing` of WatchRequest. */
+/**
+ * Who is notified of the end of a task, as the store keeps it. `d`: see `until`, `lost`: see `missing` of WatchRequest;
+ * `since`: when the run has started.
+ */
 export type Watcher =
   | {
       readonly k: 'w';
@@ -76,7 +79,7 @@ export type Watcher =
       readonly lost?: string;
     }
   | { readonly k: 'm'; readonly to: string; readonly key: string; readonly ttl: number }
-  | { readonly k: 'r'; readonly to: string; readonly run: string; readonly step: string }
+  | { readonly k: 'r'; readonly to: string; readonly run: string; readonly since?: string; readonly step: string }
   | { readonly k: 'b'; readonly to: string; readonly batch: string };
 
 export interface WaitingEdge {

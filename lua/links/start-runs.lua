@@ -32,7 +32,7 @@ end
 
 local R, tasks = L.runs, {}
 
-local function prepare(id, first, text)
+local function prepare(id, started, first, text)
   local position, task, queue = tonumber(text), {}, nil
   local is_plain = position
   if not is_plain then
@@ -45,7 +45,7 @@ local function prepare(id, first, text)
   if is_plain then
     task.link = L.step_link(id, name, R.hint(R.total(ARGV[first + 1]), graph))
   else
-    queue, task.watchers = task.queue, { { k = 'r', to = L.place, run = id, step = name }, task.mark }
+    queue, task.watchers = task.queue, { { k = 'r', to = L.place, run = id, since = started, step = name }, task.mark }
     task.queue, task.mark = nil, nil
   end
   if queue then return L.post(queue, 'release ' .. task.id, { kind = 'release', task = task }, message) end
@@ -69,7 +69,7 @@ for i = 10, #KEYS do
     call('ZADD', KEYS[9], started, id)
     call('ZADD', L.timers, due, 'run ' .. id)
     for n = 1, ready do
-      prepare(id, first, ARGV[ready_at + n])
+      prepare(id, started, first, ARGV[ready_at + n])
     end
   elseif ARGV[4] == '1' and call('ZSCORE', KEYS[9], id) == started then
     statuses[i - 9] = 1 -- an earlier call of this sender has the same time

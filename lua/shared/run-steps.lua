@@ -150,8 +150,7 @@ do
     local graph = R.graph(step)
     local at = graph.a or 0
     if graph.y and graph.y > 0 then at = math.max(at, math.ceil((now + graph.y) / 1000)) end
-    local watcher = { k = 'r', to = L.place, run = run.id, step = name }
-    local task = { id = id, uniqueKey = graph.u, uniqueTtl = graph.l, watchers = { watcher, graph.k } }
+    local task = { id = id, uniqueKey = graph.u, uniqueTtl = graph.l, watchers = { R.watcher_of(run, name), graph.k } }
     if at * 1000 > now then task.processAt = at end
     if graph.q or again then
       L.post(graph.q or L.place, 'release ' .. id, { kind = 'release', task = task, again = again }, message or '')
@@ -314,6 +313,8 @@ do
   L.afterwards[#L.afterwards + 1] = R.flush
 
   L.on.step = function(body, data)
+    local run = body.since and R.load(body.run, {})
+    if body.since and not (run and R.watcher_of(run).since == body.since) then return end
     R.post_end(body.run, body.step, body.ok, body.why, data, body.at, body.refused)
   end
 end

@@ -5,13 +5,13 @@ do
   local DELETED = 'deleted'
   local UNCLAIMED = { pending = true, scheduled = true, retry = true }
 
-  local function watcher_of(run, name)
-    return { k = 'r', to = L.place, run = run.id, step = name }
+  local function key_of(w)
+    return 'step ' .. w.run .. ' ' .. w.step .. ' ' .. (w.since or '')
   end
 
   local function tell_run(w, ok, why, data, refused)
-    local body = { kind = 'step', run = w.run, step = w.step, ok = ok, why = why, at = L.millis, refused = refused }
-    L.post(w.to, 'step ' .. w.run .. ' ' .. w.step, body, data)
+    local body = { kind = 'step', run = w.run, since = w.since, step = w.step, ok = ok, why = why, at = L.millis, refused = refused }
+    L.post(w.to, key_of(w), body, data)
   end
 
   L.tell.r = function(w, _, ok, why, result)
@@ -23,14 +23,16 @@ do
     local list, told = L.read_watchers(id)
     if not list then return {}, nil end
     for i = 1, #list do
-      if list[i].k == 'r' and list[i].run == w.run and list[i].to == w.to then return list, i, told end
+      local other = list[i]
+      local same = other.k == 'r' and other.run == w.run and other.to == w.to
+      if same and (not other.since or other.since == w.since) then return list, i, told end
     end
     return list, nil, told
   end
 
   -- Whether the end of this step is on the way.
   local function is_told(w)
-    return call('HEXISTS', L.outbox, w.to .. ' step ' .. w.run .. ' ' .. w.step) == 1
+    return call('HEXISTS', L.outbox, w.to .. ' ' .. key_of(w)) == 1
   end
 
   -- Creates the task of a step; the run is told when there cannot be one. A task that tells the run already is this one. `again`:
@@ -125,7 +127,7 @@ do
   local function post_drop(run, name, what)
     local queue, id = R.graph(run.steps[name]).q, R.task_of(run.id, name)
     if queue then call('HDEL', L.outbox, queue .. ' release ' .. id) end
-    L.post(queue or L.place, 'drop ' .. id, { kind = 'drop', id = id, w = watcher_of(run, name), what = what }, '')
+    L.post(queue or L.place, 'drop ' .. id, { kind = 'drop', id = id, w = R.watcher_of(run, name), what = what }, '')
   end
 
   -- Returns queue and id of the tasks that may be under way.
@@ -211,7 +213,7 @@ do
       local queue, task = R.graph(step).q, R.task_of(id, name)
       local ready = step.state == 'r' or step.state == 'a'
       if ready and not (queue and call('HEXISTS', L.outbox, queue .. ' release ' .. task) == 1) then
-        L.post(queue or L.place, 'probe ' .. task, { kind = 'probe', id = task, w = watcher_of(run, name) }, '')
+        L.post(queue or L.place, 'probe ' .. task, { kind = 'probe', id = task, w = R.watcher_of(run, name) }, '')
       end
     end
     R.set_timer(run, options)

@@ -27,6 +27,13 @@ do
 
   local LONGEST_HINT = 256
 
+  -- Who watches the task of a step, unless it is a link. `since`, when the run has started, tells it from an earlier run of the same id,
+  -- of which a parcel may still be on the way.
+  function R.watcher_of(run, step)
+    run.since = run.since or string.format('%.0f', run.started)
+    return { k = 'r', to = L.place, run = run.id, since = run.since, step = step }
+  end
+
   local prefixes = {}
 
   -- The id of the task of a step, without a slash: see taskIdOfStep.

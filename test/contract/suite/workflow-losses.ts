@@ -57,6 +57,51 @@ export function exerciseRunLosses(it: DriverTest): void {
     });
   });
 
+  describe('a run whose id is used again', () => {
+    const OTHER = { message: { queue: 'other' } };
+
+    it('does not take the end of a step of the earlier run for its own', async ({ driver }) => {
+      const session = new RunSession(driver);
+      await session.start([step('a', OTHER), step('b', { after: ['a'] })]);
+      await session.finish('a');
+      const late = [...session.sent];
+      session.took(await session.workflows.cancel('default', 'wf:1', 'why'));
+      await session.relay();
+      expect((await session.workflows.delete('default', 'wf:1')).status).toBe('deleted');
+      driver.clock.advance(1);
+      await session.start([step('a', OTHER), step('b', { after: ['a'] })]);
+      for (const parcel of late) session.took(await session.links.deliver(parcel.to, [parcel]));
+      await session.relay();
+      expect(await session.states()).toEqual(['running', 'a:ready b:waiting']);
+      await session.finish('a', 'b');
+      expect((await session.stored()).state).toBe('succeeded');
+      await session.expectNothingLeft();
+    });
+
+    it('keeps its task when the earlier run takes leave of its own late', async ({ driver }) => {
+      const session = new RunSession(driver);
+      await session.start([step('a', OTHER), step('b', OTHER)]);
+      await session.fail('a');
+      await session.settle('b', 'archive');
+      await session.relay();
+      session.took(await session.workflows.delete('default', 'wf:1'));
+      const drops = session.sent.filter(({ key }) => key.startsWith('other drop'));
+      await session.relay();
+      driver.clock.advance(1);
+      await session.start([step('a', OTHER), step('b', OTHER)]);
+      await session.fail('a');
+      for (const parcel of drops) session.took(await session.links.deliver(parcel.to, [parcel]));
+      await session.relay();
+      expect(await session.stateOf('wf:1~a', 'other')).toBe('archived');
+      await session.finish('b');
+      session.took(await session.workflows.retry('default', 'wf:1'));
+      await session.relay();
+      await session.finish('a');
+      expect((await session.stored()).state).toBe('succeeded');
+      await session.expectNothingLeft();
+    });
+  });
+
   describe('the task of a step', () => {
     it('is told to all who watch it when it is gone and its run asks first', async ({ driver }) => {
       const session = new RunSession(driver);
