@@ -22,6 +22,6 @@ export interface NamedItem<Options = EnqueueOptions<unknown>> {
 
 /**
  * What a `@TaskAggregator` method returns. A queue among its options is ignored: it is that of the
- * group. It cannot wait for others, nor be of a definition with `rememberFor`.
+ * group. It waits for others, and is remembered, as its definition says; options like `after` are refused.
  */
 export type AggregatedTask<P = unknown> = DefinedItem<P, TaskOptions> | NamedItem<TaskOptions>;
