@@ -89,6 +89,7 @@ export {
   type TaskDefinition,
   type TaskHandling,
 } from './task/definition.js';
+export type { PayloadVersions } from './task/payload-versions.js';
 export type { Jsonify, NotJson } from './task/jsonify.js';
 export { bytesCodec, jsonCodec, type PayloadCodec } from './task/codec.js';
 export type { IsFailure, RetryDelay, TaskContext } from './task/context.js';

@@ -7,6 +7,7 @@ import { readCallLinks } from '../task/link-settings.js';
 import { CALL_LINK_NAMES, type CallLinks, type LinkSettings } from '../task/links.js';
 import { requireCodec, type TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
+import { withVersion } from '../task/payload-versions.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES, requirePayloadSize } from '../task/payload-size.js';
 import { applyOptions, DEFAULT_SETTINGS, name, type TaskSettings } from '../task/settings.js';
 import { describe } from '../validation.js';
@@ -64,6 +65,7 @@ export class Preparer {
     if (options === undefined) return kind;
     const { type, codec } = kind;
     const settings = applyOptions(kind.settings, options, CALL_LINK_NAMES);
+    if (typeof task !== 'string' && options.headers) withVersion(settings.headers, task.versions, `task "${type}"`);
     const base = typeof task === 'string' ? undefined : task.links;
     return { type, settings, codec, links: linksInUse(readCallLinks(type, base, options, settings.group)) };
   }
@@ -98,8 +100,9 @@ export class Preparer {
     return kind;
   }
 
-  private readDefinition({ type, options, codec = this.codec, links }: TaskDefinition): TaskKind {
-    const settings = options === undefined ? this.defaults : applyOptions(this.defaults, options);
+  private readDefinition({ type, options, codec = this.codec, versions, links }: TaskDefinition): TaskKind {
+    const own = options === undefined ? this.defaults : applyOptions(this.defaults, options);
+    const settings = versions ? { ...own, headers: withVersion(own.headers, versions, `task "${type}"`) } : own;
     requireCodec(codec, `codec of task ${describe(type)}`);
     const used = links && readCallLinks(checkedType(type), links, {}, settings.group);
     return { type: checkedType(type), settings, codec, links: linksInUse(used) };

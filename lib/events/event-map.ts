@@ -96,6 +96,11 @@ export interface AsynqEventMap extends LinkEventMap {
    * `type`: if known.
    */
   taskDamaged: { readonly task: Pick<TaskRef, 'id' | 'queue'> & Partial<TaskRef>; readonly error: Error };
+  /**
+   * The payload of a claimed task has a newer version than its handler knows; the task waits for a server that knows it. `known`: the
+   * handler's version.
+   */
+  payloadTooNew: { readonly task: TaskRef; readonly version: number; readonly known: number };
   /** A handler's result cannot be stored; the task succeeds without it. */
   resultDropped: { readonly task: TaskRef; readonly error: unknown };
   /**

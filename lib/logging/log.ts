@@ -5,7 +5,7 @@ import { CONSOLE } from './console-wording.js';
 import { GROUPS, PERIODIC } from './group-wording.js';
 import { hideError } from './hide-error.js';
 import { LINKS } from './link-wording.js';
-import { loopWording, QUEUES, SERVER } from './server-wording.js';
+import { loopWording, payloadWording, QUEUES, SERVER } from './server-wording.js';
 import { TASKS } from './task-wording.js';
 import type { Wording } from './wording.js';
 
@@ -27,6 +27,7 @@ export function logEvents(events: AsynqEvents, logger: AsynqLogger, redactor?: R
     ...LINKS,
     ...SERVER,
     ...loopWording(),
+    ...payloadWording(),
   };
   const safe = printableLogger(logger);
   const names = Object.keys(wording) as AsynqEventName[];

@@ -45,14 +45,11 @@ export const SERVER: Wording = {
     logger.log(requeued === 0 ? 'Server closed' : `Server closed; ${count(requeued, 'task')} put back to the queue`),
 };
 
-/** How many warnings of one outage are remembered: their texts may vary without end. */
+/** How many warnings are remembered: their texts may vary without end. */
 const MAX_REMEMBERED = 100;
 
-/**
- * During an outage every loop fails again and again. A failure is logged once per loop, and only
- * once for all loops when Redis is away.
- */
-export function loopWording(): Wording {
+/** Warns once with each line. `logged`: the lines so far. */
+function onceWarner() {
   const logged = new Set<string>();
   const warnOnce = (line: string, logger: AsynqLogger): void => {
     if (logged.has(line)) return;
@@ -60,6 +57,28 @@ export function loopWording(): Wording {
     logged.add(line);
     logger.warn(line);
   };
+  return { logged, warnOnce };
+}
+
+/** Each new version is a line, and not each task of it. */
+export function payloadWording(): Wording {
+  const { warnOnce } = onceWarner();
+  return {
+    payloadTooNew: ({ task: { type, queue }, version, known }, logger) =>
+      warnOnce(
+        `Tasks "${type}" in queue "${queue}" have payloads of version ${version}, and their handler here knows ` +
+          `${known === 1 ? 'only 1' : `up to ${known}`}: they wait for a server with a newer definition`,
+        logger,
+      ),
+  };
+}
+
+/**
+ * During an outage every loop fails again and again. A failure is logged once per loop, and only
+ * once for all loops when Redis is away.
+ */
+export function loopWording(): Wording {
+  const { logged, warnOnce } = onceWarner();
   const warn = (error: unknown, line: string, logger: AsynqLogger): void =>
     warnOnce(error instanceof BrokerUnavailableError ? `${errorText(error)}; trying again` : line, logger);
   return {

@@ -28,8 +28,8 @@ export const runOnce = (core: Core): Promise<TaskOutcome[]> =>
     await core.processor.whenQuiet();
   });
 
-/** Runs and settles one task that the caller has leased. */
-export async function work(core: Core, leased: LeasedTask): Promise<TaskOutcome> {
+/** Runs and settles one task that the caller has leased. `undefined`: it was deferred. */
+export async function work(core: Core, leased: LeasedTask): Promise<TaskOutcome | undefined> {
   const { queues, executor, processor } = core;
   const { queue: name, id } = leased.lease;
   const served = queues.get(name);
@@ -39,7 +39,7 @@ export async function work(core: Core, leased: LeasedTask): Promise<TaskOutcome>
     await processor.whenQuiet();
   });
   if (!served) queues.remove(name);
-  return outcomes.find(({ task }) => task.id === id)!;
+  return outcomes.find(({ task }) => task.id === id);
 }
 
 /**

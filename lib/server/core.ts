@@ -8,6 +8,7 @@ import type { TaskHandlerEntry } from './attempt/handler.js';
 import { Hooks } from './attempt/hooks.js';
 import { Limiters } from './attempt/limiters.js';
 import { Mux } from './attempt/mux.js';
+import { NewerPayloads } from './attempt/newer-payloads.js';
 import { Results } from './attempt/results.js';
 import { Verdicts } from './attempt/verdict.js';
 import type { LimiterListener } from './attempt/waitlist.js';
@@ -68,7 +69,8 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     const verdicts = new Verdicts({ ...common, services, hooks: new Hooks(options, events) });
     // A broker driven by hand has no time to wait for a limit.
     const limiters = new Limiters(broker.manual ? [] : mux.entries(), common);
-    const executor = (this.executor = new Executor({ ...common, limiters, verdicts, services }));
+    const newerPayloads = new NewerPayloads(mux.entries(), common);
+    const executor = (this.executor = new Executor({ ...common, limiters, newerPayloads, verdicts, services }));
     const exchanging = { ...common, exchanger: executor, strictPriority, concurrency };
     const processor = (this.processor = new Processor(exchanging));
     const leases = new LeaseKeeper({ ...common, attempts: executor });
@@ -77,7 +79,7 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     this.waker = new Waker({ ...common, processor, source, pollInterval });
     const groupServices = { ...common, groups };
     const aggregator = (this.aggregator = new Aggregator(groupServices));
-    const parts = { attempts: executor, verdicts, limiters, leases, syncer, source, aggregator };
+    const parts = { attempts: executor, verdicts, limiters, newerPayloads, leases, syncer, source, aggregator };
     this.loops = new ServerLoops({ ...common, ...parts, groupServices, options, server: this });
   }
 

@@ -20,6 +20,7 @@ import type { TaskHandlerEntry } from './attempt/handler.js';
 import type { Limiter } from './attempt/limiter.js';
 import type { Limiters } from './attempt/limiters.js';
 import type { Mux } from './attempt/mux.js';
+import type { NewerPayloads } from './attempt/newer-payloads.js';
 import { reportFinished, reportStarted } from './attempt/report.js';
 import type { Verdicts } from './attempt/verdict.js';
 import { takeBatch } from './fetching/batch.js';
@@ -37,6 +38,7 @@ export interface ExecutorOptions {
   readonly queues: QueueRegistry;
   readonly mux: Mux;
   readonly limiters: Limiters;
+  readonly newerPayloads: NewerPayloads;
   readonly verdicts: Verdicts;
   readonly services: AttemptServices;
   readonly listener: QueueListener;
@@ -47,7 +49,8 @@ export interface ExecutorOptions {
  *
  * - `exchange` settles what has finished in a queue and claims new tasks, in one call to Redis.
  * - `claim` makes an attempt of each of them.
- * - `admit` finds the handler and asks its limiter, which may defer the task to a waitlist.
+ * - `admit` finds the handler and asks its limiter. The task is deferred to a waitlist at a limit, or when its payload is newer than
+ *   the handler.
  * - `run` calls the handler.
  * - `conclude` gives the attempt its verdict: the handler's, or that of a deadline, cancellation or
  *   lost lease before. A handler that goes on keeps its slot and changes nothing.
@@ -126,6 +129,8 @@ export class Executor implements Exchanger, Attempts {
     this.running += 1;
     const handler = (task.handler = this.options.mux.find(task.type));
     if (!handler) return this.refuse(task, new HandlerNotFoundError(task.type));
+    const newer = task.message.headers && this.options.newerPayloads.waitlistOf(task, handler);
+    if (newer) return this.defer(task, newer);
     const limiter = this.options.limiters.of(handler);
     if (!limiter) return this.run(task, handler);
     const admitted = limiter.admit(task);
@@ -141,7 +146,7 @@ export class Executor implements Exchanger, Attempts {
     else this.run(task, handler);
   }
 
-  /** A limit of its handler was reached: the task waits as if it had not been claimed. */
+  /** Its payload is too new, or a limit of its handler was reached: it waits as if it had not been claimed. */
   private defer(task: ActiveTask, waitlist: string): void {
     this.conclude(task, this.options.verdicts.wait(task, waitlist));
     this.end(task, false, undefined);
@@ -203,9 +208,14 @@ export class Executor implements Exchanger, Attempts {
       const { outcome, settlement } = task.verdict!;
       queue.release(task);
       if (settled[index] !== 'settled') reportFinished(events, clock, task, 'lost');
-      else if (settlement.kind === 'wait') this.limiterOf(task)?.queued(queue.name);
+      else if (settlement.kind === 'wait') this.waits(task, settlement.waitlist);
       else reportFinished(events, clock, task, outcome);
     }
+  }
+
+  private waits(task: ActiveTask, waitlist: string): void {
+    const limiter = this.limiterOf(task);
+    if (limiter?.scope === waitlist) limiter.queued(task.queue);
   }
 
   private limiterOf({ handler }: ActiveTask): Limiter | undefined {

@@ -5,6 +5,7 @@ import type { Relay } from '../links/relay.js';
 import { Loop, type LoopStats } from '../loop.js';
 import type { Attempts } from './attempt/attempts.js';
 import type { Limiters } from './attempt/limiters.js';
+import type { NewerPayloads } from './attempt/newer-payloads.js';
 import type { Verdicts } from './attempt/verdict.js';
 import type { QueueRegistry } from './fetching/queue-registry.js';
 import type { Syncer } from './fetching/syncer.js';
@@ -35,6 +36,7 @@ export interface ServerLoopsDeps {
   readonly attempts: Attempts;
   readonly verdicts: Verdicts;
   readonly limiters: Limiters;
+  readonly newerPayloads: NewerPayloads;
   readonly leases: LeaseKeeper;
   readonly syncer: Syncer;
   readonly groupServices: GroupServices;
@@ -59,6 +61,7 @@ export class ServerLoops {
   private readonly forwarding: Loop;
   private readonly cleaning: Loop;
   private readonly limiting: Loop | undefined;
+  private readonly payloadSearch: Loop | undefined;
   private readonly aggregation: Loop | undefined;
   private readonly groupWatch: Loop | undefined;
   private readonly health: Loop | undefined;
@@ -69,7 +72,7 @@ export class ServerLoops {
   private readonly all: Loop[] = [];
 
   constructor(private readonly deps: ServerLoopsDeps) {
-    const { options, limiters, groupServices, aggregator } = deps;
+    const { options, limiters, newerPayloads, groupServices, aggregator } = deps;
     const { aggregators } = groupServices;
     const canceller = new Canceller(deps);
     this.heartbeater = new Heartbeater({ ...deps, strictPriority: options.strictPriority });
@@ -86,6 +89,7 @@ export class ServerLoops {
     this.forwarding = this.loop('forwarder', this.forwarder);
     this.cleaning = this.loop('janitor', this.makeJanitor());
     if (limiters.size > 0) this.limiting = this.loop('limiter', limiters);
+    if (newerPayloads.searches) this.payloadSearch = this.loop('payload search', newerPayloads);
     if (aggregators.size > 0) this.aggregation = this.loop('aggregator', aggregator);
     if (!aggregators.coverAll) this.groupWatch = this.loop('group watch', new GroupWatch(groupServices));
     this.linkKeeper = new LinkKeeper(deps);
@@ -106,6 +110,7 @@ export class ServerLoops {
     this.forwarding.start();
     this.cleaning.start(janitorInterval);
     this.limiting?.start();
+    this.payloadSearch?.start(); // tasks that older servers have left
     this.aggregation?.start();
     this.groupWatch?.start();
     this.linkKeeping.start();

@@ -210,8 +210,8 @@ export class Server {
     return this.core.processor.whenQuiet();
   }
 
-  /** Runs one task, leased by the caller, through the whole pipeline. */
-  work(leased: LeasedTask): Promise<TaskOutcome> {
+  /** Runs one task, leased by the caller, through the whole pipeline. `undefined`: it was deferred. */
+  work(leased: LeasedTask): Promise<TaskOutcome | undefined> {
     return work(this.core, leased);
   }
 

@@ -6,6 +6,7 @@ import { readDefinitionLinks } from './link-settings.js';
 import type { Jsonify } from './jsonify.js';
 import { DEFINITION_LINK_NAMES, type DefinitionLinks, type LinkSettings } from './links.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
+import { type PayloadVersions, readVersions, type ReadVersions, withVersion } from './payload-versions.js';
 import { pickLimits, TASK_LIMIT_NAMES, type TaskLimits } from './limits.js';
 import { applyOptions, DEFAULT_SETTINGS, name } from './settings.js';
 
@@ -37,6 +38,8 @@ export interface TaskDefinition<P = unknown, R = unknown, Received = unknown> ex
   readonly options: Readonly<TaskOptions>;
   /** Limits of its tasks, where they are handled. */
   readonly limits?: Readonly<TaskLimits>;
+  /** The version of its payloads, if it is above 1, and what brings older ones up. */
+  readonly versions?: ReadVersions | undefined;
   /** What its tasks wait for, and how they are known to those that wait for them. */
   readonly links?: LinkSettings | undefined;
   /** Never set: it only carries the types. */
@@ -50,12 +53,17 @@ export type ReceivedOf<D> = D extends TaskDefinition<unknown, unknown, infer Rec
 /** The result type of a definition. */
 export type ResultOf<D> = D extends TaskDefinition<unknown, infer R> ? R : never;
 
+/** Options of a definition. */
+type DefinitionOptions<P, Received> = TaskOptions & TaskHandling & PayloadVersions<Received> & DefinitionLinks<P>;
+
 const HANDLING_NAMES = [
   'retryDelay',
   'isFailure',
   'codec',
+  'version',
+  'upgrade',
   ...TASK_LIMIT_NAMES,
-] as const satisfies readonly (keyof TaskHandling)[];
+] as const satisfies readonly (keyof (TaskHandling & PayloadVersions))[];
 const KNOWN = [...TASK_OPTION_NAMES, ...HANDLING_NAMES, ...DEFINITION_LINK_NAMES];
 
 /**
@@ -70,35 +78,45 @@ const KNOWN = [...TASK_OPTION_NAMES, ...HANDLING_NAMES, ...DEFINITION_LINK_NAMES
  *
  * @param type the type name, not blank
  * @param options defaults of its tasks (see TaskOptions), how they are handled (see TaskHandling),
- * and what they wait for (see DefinitionLinks)
+ * the version of their payloads (see PayloadVersions), and what they wait for (see DefinitionLinks)
  * @throws InvalidTaskError when the type or an option is invalid
  */
 export function defineTask<P = unknown, R = unknown, Received = P>(
   type: string,
-  options: TaskOptions & TaskHandling & DefinitionLinks<P> & { codec: PayloadCodec },
+  options: DefinitionOptions<P, Received> & { codec: PayloadCodec },
 ): TaskDefinition<P, R, Received>;
 export function defineTask<P = unknown, R = unknown, Received = Jsonify<P>>(
   type: string,
-  options?: TaskOptions & TaskHandling & DefinitionLinks<P>,
+  options?: DefinitionOptions<P, Received>,
 ): TaskDefinition<P, R, Received>;
-export function defineTask<P>(
-  type: string,
-  options: TaskOptions & TaskHandling & DefinitionLinks<P> = {},
-): TaskDefinition<P> {
+export function defineTask<P>(type: string, options: DefinitionOptions<P, unknown> = {}): TaskDefinition<P> {
   name(type, 'task typename', 'task typename cannot be empty');
   requireObject(options, `options of task "${type}"`, InvalidTaskError);
   rejectUnknownKeys(options, KNOWN, `option of task "${type}":`, InvalidTaskError);
   const { key, rememberFor, after, onFailure, waitAtMost, onTimeout, missing, ...others } = options;
-  const { retryDelay, isFailure, codec, concurrency, globalConcurrency, rateLimit, limitScope, ...defaults } = others;
+  const { version, upgrade, ...unversioned } = others;
+  const { retryDelay, isFailure, codec, concurrency, globalConcurrency, rateLimit, limitScope, ...defaults } =
+    unversioned;
   applyOptions(DEFAULT_SETTINGS, defaults);
   if (retryDelay !== undefined) requireFunction(retryDelay, `retryDelay of task "${type}"`, InvalidTaskError);
   if (isFailure !== undefined) requireFunction(isFailure, `isFailure of task "${type}"`, InvalidTaskError);
   if (codec !== undefined) requireCodec(codec, `codec of task "${type}"`);
   const given = { concurrency, globalConcurrency, rateLimit, limitScope };
   const limits = pickLimits(given, `task "${type}"`, InvalidTaskError);
+  const versions = readVersions({ version, upgrade }, `task "${type}"`);
+  withVersion(defaults.headers, versions, `task "${type}"`);
   const wanted = { key, rememberFor, after, onFailure, waitAtMost, onTimeout, missing };
   const links = readDefinitionLinks(type, wanted, defaults.group);
-  return Object.freeze({ type, options: Object.freeze(defaults), retryDelay, isFailure, codec, limits, links });
+  return Object.freeze({
+    type,
+    options: Object.freeze(defaults),
+    retryDelay,
+    isFailure,
+    codec,
+    limits,
+    versions,
+    links,
+  });
 }
 
 /** @throws InvalidTaskError unless the value has the two functions of a codec */

@@ -16,7 +16,7 @@ import { InMemoryBroker } from './in-memory-broker.js';
 import { leftTasks } from './left-tasks.js';
 import { runUnnested } from './nested-run.js';
 import type { RunSummary } from './run-summary.js';
-import { noHandlers, noInMemoryBroker, noModule, notRunnable } from './testing.messages.js';
+import { deferred, noHandlers, noInMemoryBroker, noModule, notRunnable } from './testing.messages.js';
 import type { TaskName } from './task-choice.js';
 import { TaskLists } from './task-lists.js';
 import { TestRun } from './test-run.js';
@@ -142,6 +142,7 @@ export class AsynqTester extends TaskLists {
     const leased = this.broker.take(info.queue, info.id);
     if (!leased) throw new TestingError(notRunnable(info.type, info.state));
     const outcome = await new HandlerWatch(server, 0).outlast(server.work(leased));
+    if (!outcome) throw new TestingError(deferred(info.type));
     await this.listeners.settle(this.connection);
     return outcome;
   }

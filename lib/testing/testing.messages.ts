@@ -26,6 +26,9 @@ export const runsOn = (limit: number, last: string): string =>
 export const notRunnable = (type: string, state: string): string =>
   `work: the task "${type}" became "${state}" and not pending, so it cannot be run alone; leave out its group`;
 
+export const deferred = (type: string): string =>
+  `work: the payload of the task "${type}" has a newer version than its handler knows, so it waits for another server`;
+
 export const nestedRun = (method: string): string =>
   `${method}: called by a handler, an aggregator or a listener, while the tester waits for that one to end; ` +
   'call it in the test, and let handlers enqueue their tasks: the same run runs them, too';

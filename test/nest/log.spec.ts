@@ -230,6 +230,20 @@ describe('the log', () => {
     expect(lines.at(-1)).toEqual(['error', expect.stringContaining('hunter2'), error.stack]);
   });
 
+  test('of payloads that are too new: once per type, queue and version', () => {
+    const { events, lines } = recorded();
+    for (const version of [2, 2, 3]) events.emit('payloadTooNew', { task, version, known: 1 });
+    events.emit('payloadTooNew', { task, version: 3, known: 2 });
+    const has = (version: number) =>
+      `Tasks "email" in queue "low" have payloads of version ${version}, and their handler here`;
+    const waits = 'they wait for a server with a newer definition';
+    expect(lines).toEqual([
+      ['warn', `${has(2)} knows only 1: ${waits}`],
+      ['warn', `${has(3)} knows only 1: ${waits}`],
+      ['warn', `${has(3)} knows up to 2: ${waits}`],
+    ]);
+  });
+
   test('of a periodic task that a wrong clock holds up: until when, and what to do', () => {
     const { events, lines } = recorded();
     const entry = { ...task, spec: '@hourly', planned: new Date('2024-03-01T01:10:00Z') };

@@ -10,7 +10,8 @@ export interface WrongHandler<Reason extends string, Expected> {
 /**
  * The decorator of a method that handles the tasks of a definition. It compiles when the method returns the result `R` (or a promise
  * or an Observable of it), and one of its parameters takes `Received`, or a field of that, as with `@Payload('field')`. The compiler
- * does not see the decorators of parameters, and a `TaskContext` is no payload to it. `R` or `Received` of `unknown` accepts all.
+ * does not see the decorators of parameters, and a `TaskContext` is no payload to it. `R` or `Received` of `unknown` accepts all, as does
+ * `TaskHandler(definition as TaskDefinition)` in generic code, where the types are not known yet.
  */
 export interface TaskHandlerDecorator<R, Received> {
   <M>(target: object, key: string | symbol, method: TypedPropertyDescriptor<M>): Checked<M, R, Received>;

@@ -2,6 +2,7 @@ import { InvalidHandlerError } from '../../errors.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import type { IsFailure, RetryDelay } from '../../task/context.js';
 import { requireCodec, type TaskDefinition } from '../../task/definition.js';
+import type { ReadVersions } from '../../task/payload-versions.js';
 import { pickLimits, TASK_LIMIT_NAMES, type TaskLimits } from '../../task/limits.js';
 import {
   describe,
@@ -38,6 +39,7 @@ export interface TaskHandlerMetadata {
   readonly isFailure?: IsFailure;
   readonly codec?: PayloadCodec;
   readonly limits?: TaskLimits;
+  readonly versions?: ReadVersions | undefined;
   /** Set by `@PeriodicTask`: when tasks for this handler are enqueued. */
   readonly periodic?: { readonly spec: string; readonly payload: unknown; readonly options: PeriodicTaskOptions };
 }
@@ -93,6 +95,7 @@ export function toMetadata(
     retryDelay: options.retryDelay ?? definition.retryDelay,
     isFailure: options.isFailure ?? definition.isFailure,
     codec: options.codec ?? definition.codec,
+    versions: definition.versions,
     limits: pickLimits(merged(definition.limits, options), what, InvalidHandlerError),
   };
 }

@@ -10,6 +10,8 @@ import type { HandlerMethod } from '../discovery/methods-of.js';
 export interface ParamPlan {
   /** Whether to decode the payload: not for handlers that take its bytes, or only the context. */
   readonly decodes: boolean;
+  /** Whether a parameter gets the stored bytes. */
+  readonly takesBytes: boolean;
   /** The pipes of parameters. */
   readonly pipes: readonly PipeLike[];
   /** Whether there are parameter decorators of the application, which need an execution context. */
@@ -50,6 +52,7 @@ export function planParams(owner: object, methodName: string): ParamPlan {
   const keys = Object.keys(params);
   return {
     decodes: keys.some((key) => typeOfKey(key) === PARAM_TYPE.payload),
+    takesBytes: keys.some((key) => typeOfKey(key) === PARAM_TYPE.bytes),
     pipes: Object.values(params).flatMap(({ pipes }) => pipes ?? []),
     custom: keys.some((key) => key.includes(NEST_METADATA.customRouteArgument)),
     call: caller(methodName, params),

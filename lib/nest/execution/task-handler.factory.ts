@@ -3,11 +3,15 @@ import { Injectable } from '@nestjs/common';
 import { ApplicationConfig, ContextIdFactory, ExternalContextCreator, type ContextId } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { isThenable } from '../../async.js';
+import { InvalidHandlerError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
 import type { TaskHandlerEntry } from '../../server/index.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import type { TaskContext } from '../../task/context.js';
+import { type ReadVersions, upgraded } from '../../task/payload-versions.js';
+import { PAYLOAD_VERSION_HEADER, payloadVersion } from '../../wire/payload-version.js';
 import { ASYNQ_CONTEXT_TYPE, TASK_PARAMS_METADATA } from '../names/nest.constants.js';
+import { bytesOfVersion, wrongVersion } from '../names/nest.messages.js';
 import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 import type { HandlerMethod } from '../discovery/methods-of.js';
 import { Enhancers } from './enhancers.js';
@@ -44,14 +48,15 @@ export class TaskHandlerFactory {
   create(handler: DiscoveredHandler, settings: HandlerSettings): TaskHandlerEntry {
     const plan = planParams(handler.owner, handler.methodName);
     this.enhancers.requireReachable(handler, plan);
-    const { pattern, retryDelay, isFailure, limits, codec = settings.codec } = handler.metadata;
-    const read = plan.decodes ? decoder(codec) : (task: TaskContext) => task.payload;
+    const { pattern, retryDelay, isFailure, limits, versions, codec = settings.codec } = handler.metadata;
+    if (versions && plan.takesBytes) throw new InvalidHandlerError(bytesOfVersion(handler.label));
+    const read = plan.decodes ? decoder(codec, versions) : (task: TaskContext) => task.payload;
     const wrapped = this.enhancers.wrap(handler, plan);
     const handle =
       wrapped || handler.scoped
         ? this.throughPipeline(handler, plan, read, settings, wrapped)
         : direct(handler, plan, read, settings);
-    return { pattern, retryDelay, isFailure, limits, handle };
+    return { pattern, retryDelay, isFailure, limits, version: versions?.version, handle };
   }
 
   /** A handler with guards, interceptors, pipes or filters, or with an instance per task. */
@@ -171,12 +176,21 @@ function direct(
   };
 }
 
-const decoder =
-  (codec: PayloadCodec) =>
-  (task: TaskContext): unknown => {
+/** Decodes payloads, and brings older ones up. */
+function decoder(codec: PayloadCodec, versions: ReadVersions | undefined): (task: TaskContext) => unknown {
+  return (task) => {
     try {
-      return codec.decode(task.payload);
+      const payload = codec.decode(task.payload);
+      return versions ? current(payload, task, versions) : payload;
     } catch (error) {
       throw undecodable(task.type, error);
     }
   };
+}
+
+/** The payload in the version of the handler. One that is newer never comes here. */
+function current(payload: unknown, { headers }: TaskContext, versions: ReadVersions): unknown {
+  const version = payloadVersion(headers);
+  if (Number.isNaN(version)) throw new TypeError(wrongVersion(headers[PAYLOAD_VERSION_HEADER]!));
+  return version < versions.version ? upgraded(versions, payload, version) : payload;
+}

@@ -129,3 +129,10 @@ export const payloadNotFirst = (label: string): string =>
 
 export const optionsInCall = (label: string): string =>
   `${label} is called with the payload alone; give options before: with(options)`;
+
+export const bytesOfVersion = (label: string): string =>
+  `${label} takes the stored bytes, which upgrade of its definition cannot change; take the decoded payload, ` +
+  'or leave version and upgrade out of the definition';
+
+export const wrongVersion = (text: string): string =>
+  `the header asynq-payload-version is "${text}"; it must be a whole number from 1 on`;

@@ -9,6 +9,8 @@ export interface TaskHandlerEntry {
   readonly handle: (task: TaskContext) => unknown;
   readonly retryDelay?: RetryDelay;
   readonly isFailure?: IsFailure;
+  /** The newest version of payloads that it knows. Default 1. */
+  readonly version?: number | undefined;
   /** Limits of its own, besides those of server and queue. */
   readonly limits?: TaskLimits;
 }
