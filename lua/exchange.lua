@@ -1,5 +1,5 @@
 -- Settles finished tasks, then claims pending ones unless the queue is paused: ConsumerRole.exchange.
--- Those who watch a task are told: of a success the result, of a failure the reason, which then is in the place of the result.
+-- The watchers of a task are notified: of a success with the result, of a failure with the reason, in the place of the result.
 -- A settlement counts only while the caller's lease is in force. Otherwise nothing is written for it, and it is reported lost.
 --
 -- KEYS

@@ -3,7 +3,7 @@
 -- KEYS
 --   1 batch
 -- Returns
---   name, state, openedAt, endedAt; then each queue and what its part told last, see batches.lua; empty when there is no such batch
+--   name, state, openedAt, endedAt; then each queue and what its part reported last, see batches.lua; empty when there is no such batch
 
 local call = redis.call
 local found = call('HMGET', KEYS[1], 'name', 'state', 'openedAt', 'endedAt', 'queues')

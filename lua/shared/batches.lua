@@ -4,7 +4,7 @@
 -- `batch:<batch>` is a hash: name, state (open, closed, succeeded, completed), openedAt and endedAt (milliseconds), closeBy and
 -- retention (seconds); next, the next free number; total, the members in chunks; unconfirmed, the number of the chunks in
 -- `c:<base>` ("count queue"), which nobody has confirmed; queues, JSON; per queue `q:<queue>`, its confirmed members, and
--- `p:<queue>` ("v made ok dead lost died"), what it told last; per callback the fields of callbacks.lua.
+-- `p:<queue>` ("v made ok dead lost died"), what it reported last; per callback the fields of callbacks.lua.
 -- `batches` holds the ids, by openedAt.
 do
   local call, try = redis.call, redis.pcall
@@ -26,7 +26,7 @@ do
     call('ZADD', L.timers, at, 'batch ' .. id)
   end
 
-  local function told(text)
+  local function read_report(text)
     local v, made, ok, dead, lost, died = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d)$')
     local part = { v = tonumber(v or 0), made = tonumber(made or 0), ok = tonumber(ok or 0), dead = tonumber(dead or 0) }
     part.lost, part.died = tonumber(lost or 0), died == '1'
@@ -39,7 +39,7 @@ do
     if not known or type(queues) ~= 'table' then queues = L.count_again(id) end
     for i = 1, #queues do
       local stored = call('HMGET', key, 'p:' .. queues[i], 'q:' .. queues[i])
-      visit(queues[i], told(stored[1]), tonumber(stored[2]) or 0)
+      visit(queues[i], read_report(stored[1]), tonumber(stored[2]) or 0)
     end
   end
 
@@ -137,7 +137,7 @@ do
     local stored = try('HMGET', key, 'state', 'p:' .. body.queue)
     if stored.err then return end
     if not stored[1] then return L.post(body.queue, 'forget ' .. body.batch, { kind = 'forget', batch = body.batch }) end
-    local before = told(stored[2])
+    local before = read_report(stored[2])
     if body.v <= before.v then return end
     local made, ok, dead, lost = body.made or 0, body.ok or 0, body.dead or 0, before.lost
     if body.gone then

@@ -1,7 +1,7 @@
 -- Parts: what a batch has in this place. Part of links.lua.
 --
 -- `part:<batch>` is a hash: home; made, ok and dead: how many members there are, have succeeded, have died; died: one has;
--- v: counts what the home was told; scan: how far the keeper has looked; x:<base>: a chunk that was given up. The members are
+-- v: counts the reports to the home; scan: how far the keeper has looked; x:<base>: a chunk that was given up. The members are
 -- bits by number in `part:<batch>:made`, `:ok` and `:dead`. One that has succeeded is never dead again.
 do
   local call, try, pairs, type, byte, char = redis.call, redis.pcall, pairs, type, string.byte, string.char
@@ -101,7 +101,7 @@ do
   end
 
   -- `asked`: how many members the home knows of, when it has asked.
-  local function tell(batch, part, asked)
+  local function report(batch, part, asked)
     local body = { kind = 'part', batch = batch, queue = L.place, asked = asked }
     body.v = call('HINCRBY', part_key(batch), 'v', 1)
     body.made, body.ok, body.dead, body.died = part.made, part.ok, part.dead, part.died
@@ -125,7 +125,7 @@ do
     part.ok, part.dead, part.died = part.ok + #ok, part.dead + #dead - #revived, part.died or first
     call('HSET', key, 'ok', part.ok, 'dead', part.dead)
     if first then call('HSET', key, 'died', '1') end
-    if first or part.ok + part.dead == part.made then tell(batch, part) end
+    if first or part.ok + part.dead == part.made then report(batch, part) end
   end
 
   -- How a member has ended, as far as the batch knows: succeeded, dead or nil.
@@ -199,7 +199,7 @@ do
       call('HSET', key, 'made', part.made, 'ok', part.ok, 'dead', part.dead)
       local v = tonumber(call('HGET', key, 'v')) or 0
       if v < body.v then call('HSET', key, 'v', body.v) end
-      tell(body.batch, part, body.asked)
+      report(body.batch, part, body.asked)
     else
       local answer = { kind = 'part', batch = body.batch, queue = L.place, asked = body.asked, gone = true, v = body.v + 1 }
       L.post(body.home, 'part ' .. body.batch, answer)
@@ -253,7 +253,7 @@ do
     if not part then return end
     L.note_batch(batch, true)
     if part.ok + part.dead >= part.made then
-      tell(batch, part)
+      report(batch, part)
       return arm(batch, IDLE_SECONDS)
     end
     -- One that has to wait comes first in the next pass.
