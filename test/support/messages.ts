@@ -6,16 +6,16 @@ let created = 0;
 /** An id no other call of this process has given. */
 export const uniqueId = (prefix = 'task'): string => `${prefix}-${++created}`;
 
-/** A task message with an id of its own; everything not given is as asynq's defaults make it. */
-export const message = (partial: Partial<TaskMessage> = {}): TaskMessage => ({
-  type: 'test:task',
-  payload: Buffer.from('{"n":1}'),
-  id: uniqueId(),
-  queue: 'default',
-  maxRetry: 25,
+/** A task message whose other fields are zero. */
+export const zeroMessage = (fields: Partial<TaskMessage> = {}): TaskMessage => ({
+  type: '',
+  payload: Buffer.alloc(0),
+  id: '',
+  queue: '',
+  maxRetry: 0,
   retried: 0,
   errorMsg: '',
-  timeout: 1800,
+  timeout: 0,
   deadline: 0,
   uniqueKey: '',
   lastFailedAt: 0,
@@ -23,8 +23,20 @@ export const message = (partial: Partial<TaskMessage> = {}): TaskMessage => ({
   completedAt: 0,
   groupKey: '',
   headers: undefined,
-  ...partial,
+  ...fields,
 });
+
+/** A task message with an id of its own; everything not given is as asynq's defaults make it. */
+export const message = (partial: Partial<TaskMessage> = {}): TaskMessage =>
+  zeroMessage({
+    type: 'test:task',
+    payload: Buffer.from('{"n":1}'),
+    id: uniqueId(),
+    queue: 'default',
+    maxRetry: 25,
+    timeout: 1800,
+    ...partial,
+  });
 
 /** A request to enqueue `message(partial)`, at once unless `processAt` (Unix seconds) is given. */
 export const request = (

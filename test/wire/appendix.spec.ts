@@ -13,18 +13,18 @@ import {
 } from '../../lib/wire/codec.js';
 import type { SchedulerEntry, ServerInfo, TaskMessage, WorkerInfo } from '../../lib/wire/message.js';
 import { bytesOf, hexOf } from './golden.js';
-import { taskMessage } from './messages.js';
+import { zeroMessage } from '../support/messages.js';
 
 /** The vectors of appendix A of the protocol, byte for byte. */
 describe('appendix A.1: TaskMessage', () => {
   it.each<[string, string, TaskMessage]>([
-    ['all zero', '', taskMessage()],
+    ['all zero', '', zeroMessage()],
     [
       'every field',
       '0a0a656d61696c3a73656e64 12077b2261223a317d 1a03696431 220764656661756c74 2819 3002 3a04626f6f6d 40880e 4890fecfaa06' +
         '52236173796e713a7b64656661756c747d3a756e697175653a656d61696c3a73656e643a78 5880e2cfaa06 60901c 68e4e2cfaa06 72026731' +
         '7a060a016b120176 7a090a05656d7074791200',
-      taskMessage({
+      zeroMessage({
         type: 'email:send',
         payload: Buffer.from('{"a":1}'),
         headers: { k: 'v', empty: '' },
@@ -42,11 +42,11 @@ describe('appendix A.1: TaskMessage', () => {
         completedAt: 1_700_000_100,
       }),
     ],
-    ['negative', '28ffffffffffffffffff01 40ffffffffffffffffff01', taskMessage({ maxRetry: -1, timeout: -1 })],
+    ['negative', '28ffffffffffffffffff01 40ffffffffffffffffff01', zeroMessage({ maxRetry: -1, timeout: -1 })],
     [
       'defaults',
       '0a0174 1a0178 220764656661756c74 2819 40880e',
-      taskMessage({ type: 't', id: 'x', queue: 'default', maxRetry: 25, timeout: 1800 }),
+      zeroMessage({ type: 't', id: 'x', queue: 'default', maxRetry: 25, timeout: 1800 }),
     ],
   ])('%s', (_, hex, message) => {
     expect(hexOf(encodeTaskMessage(message))).toBe(hexOf(bytesOf(hex)));

@@ -3,7 +3,7 @@ import { decodeTaskMessage, encodeTaskMessage } from '../../lib/wire/codec.js';
 import { Keyspace, utcDay, type QueueKeys } from '../../lib/wire/keys.js';
 import type { TaskState } from '../../lib/wire/states.js';
 import { bytesOf, hexOf, readGolden } from './golden.js';
-import { taskMessage } from './messages.js';
+import { zeroMessage } from '../support/messages.js';
 
 /** A task as the Go client, or a Go server, left it in Redis; `Info` is what the Go inspector reads. */
 interface CapturedTask {
@@ -55,7 +55,7 @@ describe('tasks captured from Go asynq', () => {
 
   it.each(tasks)('$Name: read as Go reads it', ({ Msg, Info, UniqueKey }) => {
     expect(decodeTaskMessage(bytesOf(Msg))).toEqual(
-      taskMessage({
+      zeroMessage({
         id: Info.ID,
         queue: Info.Queue,
         type: Info.Type,

@@ -9,7 +9,7 @@ import {
   encodeTaskMessage,
 } from '../../lib/wire/codec.js';
 import { bytesOf, hexOf } from './golden.js';
-import { taskMessage } from './messages.js';
+import { zeroMessage } from '../support/messages.js';
 
 const LARGEST_INT64 = 'ffffffffffffffff7f';
 
@@ -52,14 +52,14 @@ describe('integers beyond what a number holds', () => {
 });
 
 describe('numbers that a field cannot hold', () => {
-  it.each<[string, Parameters<typeof taskMessage>[0], string]>([
+  it.each<[string, Parameters<typeof zeroMessage>[0], string]>([
     ['a fraction is dropped', { maxRetry: 2.9, timeout: -2.9 }, '280240feffffffffffffffff01'],
     ['less than one is zero', { maxRetry: 0.5, timeout: 0.5, deadline: -0 }, ''],
     ['NaN is zero', { maxRetry: NaN, timeout: NaN }, ''],
     ['too much is clamped', { maxRetry: 2 ** 31, retention: Infinity }, '28ffffffff0760ffffffffffffff0f'],
     ['too little is clamped', { maxRetry: -Infinity }, '2880808080f8ffffffff01'],
   ])('%s', (_, fields, hex) => {
-    expect(hexOf(encodeTaskMessage(taskMessage(fields)))).toBe(hex);
+    expect(hexOf(encodeTaskMessage(zeroMessage(fields)))).toBe(hex);
   });
 });
 
@@ -69,10 +69,10 @@ describe('text', () => {
     ['\udc00a\ud800b'.repeat(50), '\ufffda\ufffdb'.repeat(50)],
     ['\ud83d\ude00\ud83d', '\u{1f600}\ufffd'],
   ])('%j is written with U+FFFD for lone surrogates', (broken, repaired) => {
-    const message = taskMessage({ type: broken, errorMsg: broken, headers: { [broken]: broken } });
+    const message = zeroMessage({ type: broken, errorMsg: broken, headers: { [broken]: broken } });
     const stored = encodeTaskMessage(message);
     const read = decodeTaskMessage(stored);
-    expect(read).toEqual(taskMessage({ type: repaired, errorMsg: repaired, headers: { [repaired]: repaired } }));
+    expect(read).toEqual(zeroMessage({ type: repaired, errorMsg: repaired, headers: { [repaired]: repaired } }));
     expect(hexOf(stored)).toBe(hexOf(encodeTaskMessage(read)));
   });
 
@@ -86,7 +86,7 @@ describe('text', () => {
     expect(decodeTaskMessage(bytesOf(`0a${prefix}${hex} 1a${prefix}${hex}`))).toMatchObject({ type: text, id: text });
   });
 
-  it.each<[string, Parameters<typeof taskMessage>[0], string]>([
+  it.each<[string, Parameters<typeof zeroMessage>[0], string]>([
     ['type', { type: 'other' }, '0a'],
     ['id', { id: 'other' }, '1a'],
     ['queue', { queue: 'other' }, '22'],
@@ -108,7 +108,7 @@ describe('text', () => {
   it('that recurs is read as it is', () => {
     // Same length, same first, middle and last byte: what a cache of names might mistake for each other.
     const types = ['a-b-c', 'a+b+c', 'a-b-c', 'aab+c', '\u00e9\u00e9a'];
-    const stored = types.map((type) => Buffer.from(encodeTaskMessage(taskMessage({ type }))));
+    const stored = types.map((type) => Buffer.from(encodeTaskMessage(zeroMessage({ type }))));
     expect(stored.map((bytes) => decodeTaskMessage(bytes).type)).toEqual(types);
     expect(decodeTaskMessage(bytesOf('0a01ff')).type).toBe('\ufffd');
     expect(decodeTaskMessage(bytesOf('0a02c3bf')).type).toBe('\u00ff');
@@ -118,7 +118,7 @@ describe('text', () => {
     const high = Array.from({ length: 128 }, (_, low) => String.fromCharCode(low + 128));
     for (const text of high.flatMap((first) => high.map((second) => first + second))) {
       const latin = Buffer.concat([bytesOf('0a02'), Buffer.from(text, 'latin1')]);
-      decodeTaskMessage(Buffer.from(encodeTaskMessage(taskMessage({ type: text })))); // now a cache may know it
+      decodeTaskMessage(Buffer.from(encodeTaskMessage(zeroMessage({ type: text })))); // now a cache may know it
       if (decodeTaskMessage(latin).type === latin.toString('utf8', 2)) continue;
       expect.fail(`${hexOf(latin)} read as ${decodeTaskMessage(latin).type}`);
     }
@@ -126,7 +126,7 @@ describe('text', () => {
 
   it.each([42, 43, 127, 128, 16_383, 16_384, 100_000])('of %s characters has the right length', (length) => {
     for (const char of ['x', 'é', '日']) {
-      const message = taskMessage({ type: char.repeat(length), headers: { k: char.repeat(length) } });
+      const message = zeroMessage({ type: char.repeat(length), headers: { k: char.repeat(length) } });
       expect(decodeTaskMessage(encodeTaskMessage(message))).toEqual(message);
     }
   });
@@ -134,7 +134,7 @@ describe('text', () => {
 
 describe('payloads', () => {
   it('are views of the stored bytes, not copies', () => {
-    const stored = Buffer.from(encodeTaskMessage(taskMessage({ payload: Buffer.from('abc') })));
+    const stored = Buffer.from(encodeTaskMessage(zeroMessage({ payload: Buffer.from('abc') })));
     const { payload } = decodeTaskMessage(stored);
     expect(Buffer.isBuffer(payload)).toBe(true);
     expect(payload.buffer).toBe(stored.buffer);
@@ -142,7 +142,7 @@ describe('payloads', () => {
 
   it('may be any bytes', () => {
     const payload = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
-    expect(decodeTaskMessage(encodeTaskMessage(taskMessage({ payload }))).payload).toEqual(payload);
+    expect(decodeTaskMessage(encodeTaskMessage(zeroMessage({ payload }))).payload).toEqual(payload);
   });
 
   it('are empty when there are none', () => {
@@ -153,14 +153,14 @@ describe('payloads', () => {
 
 describe('headers', () => {
   it('are undefined when there are none', () => {
-    expect(decodeTaskMessage(encodeTaskMessage(taskMessage({ headers: {} }))).headers).toBeUndefined();
+    expect(decodeTaskMessage(encodeTaskMessage(zeroMessage({ headers: {} }))).headers).toBeUndefined();
   });
 
   it('may have the names of what every object has', () => {
     const headers = Object.fromEntries(
       ['__proto__', 'constructor', 'toString', 'hasOwnProperty'].map((key) => [key, key]),
     );
-    const read = decodeTaskMessage(encodeTaskMessage(taskMessage({ headers }))).headers!;
+    const read = decodeTaskMessage(encodeTaskMessage(zeroMessage({ headers }))).headers!;
     expect(Object.entries(read)).toEqual(Object.entries(headers));
     expect(Object.getPrototypeOf(read)).toBeNull();
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();

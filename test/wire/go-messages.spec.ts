@@ -12,7 +12,7 @@ import {
   encodeWorkerInfo,
 } from '../../lib/wire/codec.js';
 import { bytesOf, hexOf, readGolden } from './golden.js';
-import { taskMessage } from './messages.js';
+import { zeroMessage } from '../support/messages.js';
 
 /** Values in protobuf's JSON form: int64 as text, bytes as base64, timestamps in RFC 3339. */
 type Value = Record<string, never>;
@@ -28,7 +28,7 @@ const codecs = {
     decode: decodeTaskMessage,
     encode: encodeTaskMessage,
     build: (v: Value) =>
-      taskMessage({
+      zeroMessage({
         type: v.type ?? '',
         payload: base64(v.payload),
         id: v.id ?? '',

@@ -3,7 +3,7 @@ import { UndecodableMessageError } from '../../lib/errors.js';
 import { decodeTaskMessage, encodeTaskMessage } from '../../lib/wire/codec.js';
 import type { TaskMessage } from '../../lib/wire/message.js';
 import { bytesOf, hexOf, readGolden } from './golden.js';
-import { taskMessage } from './messages.js';
+import { zeroMessage } from '../support/messages.js';
 
 /** How Go's protobuf library reads some bytes as a TaskMessage when it does not check UTF-8. */
 interface Verdict {
@@ -35,7 +35,7 @@ function expected({ Fields = {}, Headers }: Verdict): TaskMessage {
     return [NAMES[name] ?? name, name === 'payload' ? bytesOf(value) : lenient(value)];
   });
   const headers = Headers && Object.fromEntries(Headers.map(([key, value]) => [lenient(key), lenient(value)]));
-  return taskMessage({ ...Object.fromEntries(fields), headers });
+  return zeroMessage({ ...Object.fromEntries(fields), headers });
 }
 
 /** What Go does not know is kept as it stands, beside numbers and texts that JavaScript cannot hold. */
