@@ -18,11 +18,11 @@ export type StepState = (typeof STEP_STATES)[number];
 
 /**
  * The id of the task of a step: the ids of run and step, with a `~` between them, and for each `/` of the step and the
- * first of the run. The buttons of asynqmon do nothing, without an error, for a task whose id has a `/`. No id of a run
+ * first of the run, and `~~` for each further one of the run. The buttons of asynqmon do nothing, without an error, for a task whose id has a `/`. No id of a run
  * that a client starts has a `~`, nor has a name of a step.
  */
 export const taskIdOfStep = (run: string, step: string): string =>
-  `${run.replace('/', '~')}~${step.replaceAll('/', '~')}`;
+  `${run.replace('/', '~').replaceAll('/', '~~')}~${step.replaceAll('/', '~')}`;
 
 export interface NewStep {
   readonly name: string;

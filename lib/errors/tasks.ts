@@ -29,6 +29,10 @@ export class TaskIdConflictError extends AsynqError {
   }
 }
 
+const RUN_IS_NO_TASK =
+  'If this is a run of a workflow: it is no task. Make the task a step of the run; or give the definition of the last step ' +
+  'key and rememberFor, and wait for that';
+
 /**
  * A task to wait for cannot be found: it is over and gone, or never was. Nothing was enqueued.
  */
@@ -44,7 +48,8 @@ export class PrerequisiteNotFoundError extends AsynqError {
     super(
       `task "${task.type}" cannot wait for task ${JSON.stringify(id)}: queue ${JSON.stringify(queue)} has no such task. ` +
         'If it has succeeded, give it a retention, or its definition key and rememberFor and wait for that, or make both ' +
-        "steps of a workflow; or say how a missing one counts: missing: 'succeeded' or 'failed'",
+        "steps of a workflow; or say how a missing one counts: missing: 'succeeded' or 'failed'" +
+        (id.includes('/') ? `. ${RUN_IS_NO_TASK}` : ''),
     );
   }
 }

@@ -40,7 +40,7 @@ do
   function R.task_of(run, name)
     local prefix = prefixes[run]
     if not prefix then
-      prefix = string.gsub(run, '/', '~', 1) .. '~'
+      prefix = string.gsub(string.gsub(run, '/', '~', 1), '/', '~~') .. '~'
       prefixes[run] = prefix
     end
     return string.find(name, '/', 1, true) and prefix .. string.gsub(name, '/', '~') or prefix .. name

@@ -138,6 +138,10 @@ describe.each(['memory', 'redis'] as const)('a task after single tasks, in %s', 
       PrerequisiteNotFoundError,
     );
     expect(await inspector.getTaskInfo('default', 'c')).toBeUndefined();
+    const run = { queue: 'default', id: 'order:fulfil/17' };
+    await expect(client.enqueue(Report, { orderId: 'c' }, { after: run })).rejects.toThrow(
+      'If this is a run of a workflow: it is no task. Make the task a step of the run',
+    );
     await client.enqueue(Report, { orderId: 'd' }, { after: gone, missing: 'succeeded' });
     await until(() => events.includes('reported d'));
     const failed = await client.enqueue(Report, { orderId: 'e' }, { after: gone, missing: 'failed' });
