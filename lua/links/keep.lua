@@ -1,4 +1,4 @@
--- One bounded pass over a place: LinksRole.keep. Waits and timers that are due, tasks that ended without telling, old parcels.
+-- One bounded pass over a place: LinksRole.keep. Waits and timers that are due, tasks that ended without a notice, old parcels.
 --
 -- KEYS
 --   1 links
@@ -71,7 +71,7 @@ for _, text in ipairs(call('ZRANGE', L.timers, '-inf', ARGV[2], 'BYSCORE', 'LIMI
   end
 end
 
--- 2. Tasks that ended without telling: the latest of them at once, any in the course of some passes
+-- 2. Tasks that ended without a notice: the latest of them at once, any in the course of some passes
 -- (two, unless there are very many links).
 
 if L.has_links then

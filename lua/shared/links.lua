@@ -8,7 +8,7 @@ do
   local call, try, type = redis.call, redis.pcall, type
   -- How many bodies one script works off; it leaves the others to the next delivery.
   local MOST_BODIES = 2000
-  -- How many fields of a hash one script tells.
+  -- How many fields of a hash one script goes through.
   local FAN_OUT = 500
 
   local queue, head, tail = {}, 1, 0
