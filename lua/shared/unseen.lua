@@ -78,7 +78,7 @@ do
     if unkept or may_be_unseen(L.watchers_of(id)) then watcher.lost = missing or '' end
   end
 
-  -- Notifies the watchers of a task that has ended without a notice: of one that a Go server ran, say, or that was deleted. Returns 1 when it did.
+  -- Notifies the watchers of a task that has ended without a notice: a Go server ran it, say, or it was deleted. Returns 1 when it did.
   function L.notice(id)
     local key, list, told = L.task_prefix .. id, L.watchers_of(id)
     local known -- what is known of a member
