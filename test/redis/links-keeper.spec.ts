@@ -1,6 +1,7 @@
-import { describe, expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import type { LeasedTask } from '../../lib/broker/broker.js';
 import { type Parcel, TECHNICAL_RETENTION } from '../../lib/broker/links.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { AsynqEvents } from '../../lib/events/events.js';
 import { Relay } from '../../lib/links/relay.js';
 import { encodeTaskMessage, decodeTaskMessage } from '../../lib/wire/codec.js';
@@ -238,12 +239,35 @@ describe('the keeper of a place', () => {
     expect(await other.links.places()).toEqual(['default']);
   });
 
-  it('is forgotten by those who have seen it listed once it has nothing to keep', async ({ driver }) => {
+  it('is found again when all was lost, by those who have seen it listed: others rely on having listed it', async ({
+    driver,
+  }) => {
+    const session = await arrange(driver);
+    const keeper = driver.open(driver.server.port);
+    expect(await keeper.links.places()).toEqual(['default']);
+    await driver.redis.flushall();
+    expect(await keeper.links.places()).toEqual([]);
+    await session.enqueue(session.marked('a', 'k'));
+    expect(await driver.redis.exists(driver.keyspace.linked)).toBe(0);
+    driver.clock.advance(30_000);
+    expect(await keeper.links.places()).toEqual(['default']);
+  });
+
+  it('is forgotten by those who have seen it listed once it has had nothing to keep for a while', async ({
+    driver,
+  }) => {
     const session = await arrange(driver);
     await session.keep();
     await driver.redis.del(driver.keyspace.linked, driver.keys.links, driver.keys.waitingTasks);
     expect(await driver.broker.links.places()).toEqual([]);
     expect(await driver.redis.exists(driver.keyspace.linked)).toBe(0);
+    const commands = vi.spyOn(RedisConnections.prototype, 'run');
+    driver.clock.advance(121_000);
+    await driver.broker.links.places();
+    commands.mockClear();
+    expect(await driver.broker.links.places()).toEqual([]);
+    expect(commands.mock.calls.map(([, command]) => command)).toEqual(['SMEMBERS']);
+    commands.mockRestore();
   });
 
   it('stays listed while another process relies on having listed it', async ({ driver }) => {

@@ -39,6 +39,11 @@ const BYTES_AT_ONCE = 4 * 1024 * 1024;
 /** How long a parcel waits that is not understood, as keep.lua has it: servers may be updated meanwhile. */
 const POSTPONED_SECONDS = 60;
 
+/**
+ * How long a place is looked at that is listed no more. A process that has listed it relies on that for
+ * a minute, and may store something there all the time.
+ */
+const LOOK_AGAIN_MS = 120_000;
 /** On average; by each process that keeps places. */
 const SEARCH_EVERY_MS = 600_000;
 
@@ -49,8 +54,8 @@ const watchRequest = ({ id, waiting, missing }: WatchRequest): string =>
 export class RedisLinks implements LinksRole {
   private readonly registrar: QueueRegistrar;
   private nextSearch = 0;
-  /** Places that were listed. */
-  private readonly seen = new Set<string>();
+  /** Places that were listed, and when this process has seen that. */
+  private readonly seen = new Map<string, number>();
 
   constructor(
     private readonly connections: RedisConnections,
@@ -152,16 +157,17 @@ export class RedisLinks implements LinksRole {
    */
   private async listAgain(listed: ReadonlySet<string>): Promise<string[]> {
     const again: string[] = [];
-    for (const place of this.seen) {
+    const now = this.clock.now();
+    for (const [place, at] of this.seen) {
       if (listed.has(place)) continue;
       const isUsed = await this.isUsed(place).catch(() => undefined); // its node is away: the next call asks again
       if (isUsed) again.push(place);
-      else if (isUsed === false) this.seen.delete(place);
+      else if (isUsed === false && now - at > LOOK_AGAIN_MS) this.seen.delete(place);
     }
     if (again.length > 0) {
       await this.connections.run('monitor', 'SADD', (client) => client.sadd(this.keyspace.linked, ...again));
     }
-    for (const place of listed) this.seen.add(place);
+    for (const place of [...listed, ...again]) this.seen.set(place, now);
     return again;
   }
 
