@@ -1,10 +1,12 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import type { EnqueueOptions } from '../../client/types.js';
 import { InvalidHandlerError, InvalidTaskError } from '../../errors.js';
 import type { TaskInfo } from '../../task/info.js';
 import { requireObject } from '../../validation.js';
 import { ConnectionRegistry } from '../connection/connection.registry.js';
 import { optionsInCall } from '../names/nest.messages.js';
+import { CallerCheck } from './caller-check.js';
 import { calledMethods, type CalledHandler } from './called-handlers.js';
 import type { CallOptions, TasksClass, TasksOf } from './tasks-of.js';
 
@@ -12,10 +14,19 @@ type Enqueue = (args: readonly unknown[], options: CallOptions | undefined) => P
 
 /** Makes what `@InjectTasks` injects. */
 @Injectable()
-export class TaskCalls {
+export class TaskCalls implements OnModuleInit {
   private readonly made = new Map<TasksClass, object>();
+  private readonly checks: CallerCheck[] = [];
 
-  constructor(private readonly registry: ConnectionRegistry) {}
+  constructor(
+    private readonly registry: ConnectionRegistry,
+    private readonly moduleRef: ModuleRef,
+  ) {}
+
+  /** @throws InvalidHandlerError when a pipe of `validate: 'both'` cannot be made here */
+  async onModuleInit(): Promise<void> {
+    for (const check of this.checks) await check.prepare();
+  }
 
   /** @throws InvalidHandlerError when the class has no handlers, or one with a reserved name */
   of<C extends object>(tasks: TasksClass<C>): TasksOf<C> {
@@ -25,22 +36,25 @@ export class TaskCalls {
   }
 
   private make(tasks: TasksClass): object {
-    const enqueues = Array.from(calledMethods(tasks), ([name, one]) => [name, this.enqueueOf(one)] as const);
+    const enqueues = Array.from(calledMethods(tasks), ([name, one]) => [name, this.enqueueOf(one, tasks)] as const);
     return callsWith(new Map(enqueues), undefined);
   }
 
   /** The client is looked up at a call: it may be made after the one who injects these calls. */
-  private enqueueOf(handler: CalledHandler | string): Enqueue {
+  private enqueueOf(handler: CalledHandler | string, tasks: TasksClass): Enqueue {
     if (typeof handler === 'string') {
       return () => {
         throw new InvalidHandlerError(handler);
       };
     }
     const { label, metadata, task } = handler;
+    const check = metadata.validate === 'both' ? new CallerCheck(handler, tasks, this.moduleRef) : undefined;
+    if (check) this.checks.push(check);
     return (args, options) => {
       if (args.length > 1) throw new InvalidTaskError(optionsInCall(label));
-      const { client } = this.registry.get(metadata.connection, label);
-      return client.enqueue(task as string, args[0], options as EnqueueOptions<unknown> | undefined);
+      const { client, options: module } = this.registry.get(metadata.connection, label);
+      const enqueue = () => client.enqueue(task as string, args[0], options as EnqueueOptions<unknown> | undefined);
+      return check ? check.of(args[0], module.codec).then(enqueue) : enqueue();
     };
   }
 }

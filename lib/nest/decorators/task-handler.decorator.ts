@@ -13,7 +13,7 @@ import {
   requireObject,
 } from '../../validation.js';
 import { DEFAULT_CONNECTION, TASK_HANDLER_METADATA } from '../names/nest.constants.js';
-import { blankPattern, notATask } from '../names/nest.messages.js';
+import { blankPattern, notATask, wrongValidate } from '../names/nest.messages.js';
 import type { PeriodicTaskOptions } from '../../scheduler/options.js';
 import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
 import type { TaskHandlerDecorator } from './handler-types.js';
@@ -27,7 +27,16 @@ export interface TaskHandlerOptions extends TaskLimits {
   isFailure?: IsFailure;
   /** How the payload is decoded. Default: the definition's, else the module's, which is JSON. */
   codec?: PayloadCodec;
+  /**
+   * Where the pipes of the method, its class and its payload run: `handler`, before the handler; `both`: also where the task is called
+   * as a method (`@InjectTasks`), which rejects with InvalidPayloadError and enqueues nothing when a pipe refuses the payload. What
+   * they return there is not used. Default `handler`.
+   */
+  validate?: ValidatePolicy;
 }
+
+const VALIDATE_POLICIES = ['handler', 'both'] as const;
+export type ValidatePolicy = (typeof VALIDATE_POLICIES)[number];
 
 /** The metadata of one `@TaskHandler`. */
 export interface TaskHandlerMetadata {
@@ -38,6 +47,7 @@ export interface TaskHandlerMetadata {
   readonly retryDelay?: RetryDelay;
   readonly isFailure?: IsFailure;
   readonly codec?: PayloadCodec;
+  readonly validate?: ValidatePolicy | undefined;
   readonly limits?: TaskLimits;
   readonly versions?: ReadVersions | undefined;
   /** Set by `@PeriodicTask`: when tasks for this handler are enqueued. */
@@ -49,6 +59,7 @@ export const HANDLER_OPTION_NAMES = [
   'retryDelay',
   'isFailure',
   'codec',
+  'validate',
   ...TASK_LIMIT_NAMES,
 ] as const satisfies readonly (keyof TaskHandlerOptions)[];
 
@@ -95,6 +106,7 @@ export function toMetadata(
     retryDelay: options.retryDelay ?? definition.retryDelay,
     isFailure: options.isFailure ?? definition.isFailure,
     codec: options.codec ?? definition.codec,
+    validate: options.validate,
     versions: definition.versions,
     limits: pickLimits(merged(definition.limits, options), what, InvalidHandlerError),
   };
@@ -109,10 +121,13 @@ function merged(defined: TaskLimits | undefined, given: TaskLimits): TaskLimits 
 
 function checkOptions(options: TaskHandlerOptions, what: string): void {
   requireObject(options, `${what}: the options of @TaskHandler`, InvalidHandlerError);
-  const { connection, retryDelay, isFailure, codec, ...rest } = options;
+  const { connection, retryDelay, isFailure, codec, validate, ...rest } = options;
   rejectUnknownKeys(rest, HANDLER_OPTION_NAMES, `@TaskHandler option of ${what}`, InvalidHandlerError);
   if (connection !== undefined) requireNonBlank(connection, `${what}: connection`, InvalidHandlerError);
   if (retryDelay !== undefined) requireFunction(retryDelay, `${what}: retryDelay`, InvalidHandlerError);
   if (isFailure !== undefined) requireFunction(isFailure, `${what}: isFailure`, InvalidHandlerError);
   if (codec !== undefined) requireCodec(codec, `${what}: codec`);
+  if (validate !== undefined && !VALIDATE_POLICIES.includes(validate)) {
+    throw new InvalidHandlerError(wrongValidate(what, describe(validate)));
+  }
 }

@@ -14,7 +14,10 @@ const KINDS = ['guards', 'interceptors', 'pipes', 'filters'] as const;
 type Kind = (typeof KINDS)[number];
 
 /** The enhancers of a method and its class, in the order in which Nest applies them. */
-export function boundEnhancers({ owner, instanceClass, method }: DiscoveredHandler, kind: Kind): EnhancerRef[] {
+export function boundEnhancers(
+  { owner, instanceClass, method }: Pick<DiscoveredHandler, 'owner' | 'method'> & { readonly instanceClass: object },
+  kind: Kind,
+): EnhancerRef[] {
   const onClass = (Reflect.getMetadata(NEST_METADATA[kind], instanceClass ?? owner.constructor) ?? []) as EnhancerRef[];
   const onMethod = (Reflect.getMetadata(NEST_METADATA[kind], method) ?? []) as EnhancerRef[];
   return [...onClass, ...onMethod];

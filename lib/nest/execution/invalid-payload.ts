@@ -28,9 +28,7 @@ export const undecodable = (type: string, cause: unknown): InvalidPayloadError =
 
 /** The error that the task fails with: for an invalid payload one that archives it, unless the policy is `retry`. */
 export function judgeFailure(error: unknown, type: string, policy: InvalidPayloadPolicy): unknown {
-  const invalid = refusedByPipe(error)
-    ? new InvalidPayloadError(`invalid payload of task "${type}": ${httpMessages(error)}`, { cause: error })
-    : error;
+  const invalid = fromPipes.has(error as object) ? refusalOf(error, type) : error;
   if (policy === 'retry' || !hasCode(invalid, 'ASYNQ_INVALID_PAYLOAD')) return invalid;
   if (hasCode(invalid, 'ASYNQ_SKIP_RETRY') || hasCode(invalid, 'ASYNQ_REVOKE_TASK')) return invalid;
   return new SkipRetry(messageOf(invalid), { cause: invalid });
@@ -42,9 +40,15 @@ interface HttpLike {
   getResponse(): unknown;
 }
 
+/** What a pipe has thrown, as the error of a payload that it refused; it may also have failed for another reason. */
+export const refusalOf = (error: unknown, type: string): unknown =>
+  isRefusal(error)
+    ? new InvalidPayloadError(`invalid payload of task "${type}": ${httpMessages(error)}`, { cause: error })
+    : error;
+
 /** Whether the pipe refused the payload; it may also fail for another reason, such as its database. */
-function refusedByPipe(error: unknown): error is HttpLike {
-  if (typeof error !== 'object' || error === null || !fromPipes.has(error)) return false;
+function isRefusal(error: unknown): error is HttpLike {
+  if (typeof error !== 'object' || error === null) return false;
   const { getStatus, getResponse } = error as Partial<HttpLike>;
   if (typeof getStatus !== 'function' || typeof getResponse !== 'function') return false;
   const status = (error as HttpLike).getStatus();

@@ -136,3 +136,10 @@ export const bytesOfVersion = (label: string): string =>
 
 export const wrongVersion = (text: string): string =>
   `the header asynq-payload-version is "${text}"; it must be a whole number from 1 on`;
+
+export const wrongValidate = (what: string, value: string): string =>
+  `${what}: validate must be "handler" or "both", not ${value}`;
+
+export const pipeNotMade = (label: string, pipe: string, reason: string): string =>
+  `${label}: the pipe ${pipe} cannot be made where the task is called (validate: 'both'): ${reason}; ` +
+  `give an instance (new ${pipe}(…)), or make ${pipe} a provider here`;
