@@ -164,7 +164,13 @@ function readPrerequisite(
 
 function readTask(given: object, what: string): TaskPrerequisite {
   refuseHandles(given, what);
-  const { queue, id } = given as Partial<TaskPrerequisite>;
+  const { queue, id, group } = given as Partial<TaskPrerequisite> & { readonly group?: unknown };
+  if (typeof group === 'string' && group !== '') {
+    throw new InvalidTaskError(
+      `${what} is in the group "${group}": it becomes part of another task, and has no end of its own; enqueue it ` +
+        'without a group, or wait for a definition that the @TaskAggregator makes tasks of',
+    );
+  }
   return {
     queue: refuseBraces(
       name(queue, `queue in ${what}`, `queue in ${what} is blank`),

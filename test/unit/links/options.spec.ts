@@ -243,6 +243,18 @@ describe('a call with links', () => {
     await expect(client.enqueue(Chained, { orderId: '7' })).rejects.toThrow('with key "7" cannot wait for itself');
   });
 
+  it('refuses a task of a group, which has no end of its own', async () => {
+    const { client, linked } = setUp();
+    const member = await client.enqueue('mail', {}, { group: 'user:1' });
+    await expect(client.enqueue('x', {}, { after: member })).rejects.toThrow(
+      'after of task "x" is in the group "user:1": it becomes part of another task, and has no end of its own; enqueue it',
+    );
+    expect(linked).toEqual([]);
+    const single = await client.enqueue('mail', {});
+    expect(single.group).toBe('');
+    await client.enqueue('x', {}, { after: single, missing: 'succeeded' });
+  });
+
   it('refuses the handle of a run or a batch, in a list, too, also where what is missing counts as a success', async () => {
     const { client, broker, linked } = setUp();
     const handles = [
