@@ -102,6 +102,11 @@ function toPolicy(policy: unknown, label: string): FailurePolicy | undefined {
 const REFUSED: Readonly<Record<string, string>> = {
   taskId: 'the run gives it its id',
   group: 'the tasks of a group become another task, which is no step',
+  after: 'it waits for steps by after beside options',
+  onFailure: 'it stands beside options',
+  waitAtMost: 'give the workflow a timeout, or the step a deadline',
+  onTimeout: 'give the workflow a timeout, or the step a deadline',
+  missing: 'it waits for steps of its run, which are there',
 };
 
 function toTaskOptions(options: unknown, label: string): Step['options'] {

@@ -90,6 +90,16 @@ describe('a workflow', () => {
       () => workflow('w').add('a', 't', 1, { options: { group: 'x' } as never }),
       'cannot have the option group',
     ],
+    [
+      'after among the options of the task',
+      () => workflow('w').add('a', 't', 1, { options: { after: 'b' } as never }),
+      'cannot have the option after: it waits for steps by after beside options',
+    ],
+    [
+      'waitAtMost',
+      () => workflow('w').add('a', 't', 1, { options: { waitAtMost: '1d' } as never }),
+      'cannot have the option waitAtMost: give the workflow a timeout',
+    ],
     ['a retention', () => workflow('w', { retention: 0 }), 'retention of workflow "w" must be longer than 0'],
     ['an option of the workflow', () => workflow('w', { quue: 'a' } as never), 'did you mean "queue"?'],
     ['a queue', () => workflow('w', { queue: 'a{b' }), 'queue of workflow "w" "a{b" has a brace'],
