@@ -94,19 +94,21 @@ do
     return FAILED .. name_of(of) .. (why ~= '' and ': ' .. why or '')
   end
 
-  -- The end of the prerequisite `body.of` for the edge `body.n` of a task that has waited or waits.
+  -- The end of the prerequisite `body.of` for the edge `body.n` of a task that has waited or waits. Returns false when that is not
+  -- stored, or when the one of its id is another.
   local function settle(id, body)
     local key, field = L.task_prefix .. id, 'w' .. body.n
     local stored = try('HMGET', key, 'after', 'left', field, 'state', 'group', 'cancelled')
+    local known, after = pcall(cjson.decode, stored[1] or '')
+    if not known or type(after) ~= 'table' or after.d ~= body.d then return false end
     local edge, of = stored[3], cjson.encode(body.of)
-    if not stored[1] or not edge then return end
+    if not edge then return end
     local state, rest = string.sub(edge, 1, 1), string.sub(edge, 2)
     if state == '+' then return end
     -- The reason of an earlier failure comes behind the prerequisite.
     if string.sub(rest, 1, #of - 1) ~= string.sub(of, 1, -2) then return end
-    local known, after = pcall(cjson.decode, stored[1])
     local left = tonumber(stored[2])
-    if not known or type(after) ~= 'table' or after.d ~= body.d or not left then return end
+    if not left then return end
     if body.ok then
       if not (after.f == 'run' and state == '-') then left = left - 1 end
       call('HSET', key, field, '+' .. of, 'left', left)
@@ -127,15 +129,8 @@ do
     end
   end
 
-  -- Whether the task of this id is the one that `body` is for: the other one may not be stored yet.
-  local function is_stored(body)
-    local stored = try('HGET', L.task_prefix .. body.id, 'after')
-    local known, after = pcall(cjson.decode, type(stored) == 'string' and stored or '')
-    return known and type(after) == 'table' and after.d == body.d
-  end
-
   L.on.edge = function(body)
-    if is_stored(body) then return settle(body.id, body) end
+    if settle(body.id, body) ~= false then return end
     local early, name = L.base .. 'early:' .. body.id, cjson.encode({ body.n, body.d, body.of })
     local known = try('HGET', early, name)
     if type(known) == 'string' then
