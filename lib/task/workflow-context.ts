@@ -1,3 +1,4 @@
+import type { Jsonify } from './jsonify.js';
 import type { TaskOptions } from './options.js';
 import type { PayloadArguments } from './payload-arguments.js';
 
@@ -38,7 +39,7 @@ export interface WorkflowContext {
    * @throws WorkflowStateError when the step has not succeeded
    * @throws WorkflowNotFoundError when the run was deleted
    */
-  result<P, R>(step: string, task: Typed<P, R>): Promise<R>;
+  result<P, R>(step: string, task: Typed<P, R>): Promise<Jsonify<R>>;
   result(step: string): Promise<unknown>;
   /**
    * The results of several steps by name; steps that have none (yet) are left out.

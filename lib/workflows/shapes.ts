@@ -1,5 +1,6 @@
 import type { PayloadArguments } from '../task/payload-arguments.js';
 import type { TaskDefinition } from '../task/definition.js';
+import type { Jsonify } from '../task/jsonify.js';
 import { InvalidWorkflowError } from '../errors.js';
 import type { All, Prefixed, StepOptions } from './types.js';
 import { Workflow, workflow } from './workflow.js';
@@ -52,7 +53,7 @@ export function step<const Name extends string, P, R>(
   name: Name,
   task: TaskDefinition<P, R>,
   ...rest: PayloadArguments<P, LooseOptions>
-): LooseStep<Name, R>;
+): LooseStep<Name, Jsonify<R>>;
 export function step(name: string, task: string | TaskDefinition, payload?: unknown, options?: object): LooseStep {
   return new LooseStep(name, task, payload, options);
 }

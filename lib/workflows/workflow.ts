@@ -1,4 +1,5 @@
 import type { TaskDefinition } from '../task/definition.js';
+import type { Jsonify } from '../task/jsonify.js';
 import type { PayloadArguments } from '../task/payload-arguments.js';
 import { type Step, toGraph } from './graph.js';
 import { requireName } from './names.js';
@@ -63,7 +64,7 @@ export class Workflow<Steps extends object = object, Groups extends string = str
     step: N,
     task: TaskDefinition<P, R>,
     ...rest: PayloadArguments<P, StepOptions<(keyof Steps & string) | Groups>>
-  ): Workflow<Steps & Record<N, R>, Groups, Name>;
+  ): Workflow<Steps & Record<N, Jsonify<R>>, Groups, Name>;
   add(step: string, what: AnyStep, ...rest: unknown[]): Workflow {
     requireName(step, `name of a step of workflow "${this.name}"`);
     const label = `step "${step}" of workflow "${this.name}"`;

@@ -304,6 +304,19 @@ describe('the class of injected tasks', () => {
     expect(app.get(getAsynqClientToken('billing'), { strict: false })).toBeInstanceOf(AsynqClient);
   });
 
+  it('is known to a module whose options come from a factory, and to all modules if that is global', async () => {
+    @Module({ providers: [SignupService], exports: [SignupService] })
+    class Feature {}
+    const options = { connection: 'memory', server: false } as const;
+    const app = await compile(
+      Test.createTestingModule({
+        imports: [AsynqModule.forRootAsync({ isGlobal: true, useFactory: async () => options }), Feature],
+      }),
+    );
+    await app.get(SignupService).emails.welcome({ userId: 7 });
+    expect(AsynqTester.from(app).enqueued(EmailTasks, 'welcome')).toMatchObject([{ payload: { userId: 7 } }]);
+  });
+
   it('can be replaced by its token, without a module', async () => {
     const welcome = vi.fn();
     const app = await Test.createTestingModule({

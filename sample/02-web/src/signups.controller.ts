@@ -9,9 +9,10 @@ import {
   Post,
   ValidationPipe,
 } from '@nestjs/common';
-import { AsynqClient, AsynqInspector } from 'nestjs-asynq';
+import { AsynqInspector, InjectTasks, type TasksOf } from 'nestjs-asynq';
+import { MailHandlers } from './mail.handlers.js';
 import { SignupDto } from './signup.dto.js';
-import { MAIL_QUEUE, WelcomeEmail } from './tasks.js';
+import { MAIL_QUEUE } from './tasks.js';
 
 /** Has a `result` when the mail is sent, an `error` when the last attempt has failed. */
 export interface SignupStatus {
@@ -23,18 +24,21 @@ export interface SignupStatus {
 @Controller('signups')
 export class SignupsController {
   constructor(
-    private readonly client: AsynqClient,
+    @InjectTasks(MailHandlers) private readonly mails: TasksOf<MailHandlers>,
     private readonly inspector: AsynqInspector,
   ) {}
 
-  /** Returns as soon as the task is stored. A worker sends the mail. */
+  /**
+   * Returns as soon as the task is stored. A worker sends the mail: this process has no MailHandlers, and calls one of its methods all
+   * the same.
+   */
   @Post()
   @HttpCode(202)
   async signUp(
     @Body(new ValidationPipe({ whitelist: true })) signup: SignupDto,
     @Headers('x-tenant') tenant = 'public',
   ): Promise<{ taskId: string }> {
-    const { id } = await this.client.enqueue(WelcomeEmail, signup, { headers: { tenant } });
+    const { id } = await this.mails.with({ headers: { tenant } }).welcome(signup);
     return { taskId: id };
   }
 

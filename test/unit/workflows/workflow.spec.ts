@@ -1,6 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { InvalidTaskError, InvalidWorkflowError } from '../../../lib/errors.js';
 import { defineTask } from '../../../lib/task/definition.js';
+import type { WorkflowContext } from '../../../lib/task/workflow-context.js';
 import { chain, parallel, step } from '../../../lib/workflows/shapes.js';
 import { workflow, type Workflow } from '../../../lib/workflows/workflow.js';
 
@@ -218,6 +219,15 @@ describe('the types', () => {
       'p/close': unknown;
     }>();
     expectTypeOf(shape.name).toEqualTypeOf<'c'>();
+  });
+
+  it('know what JSON makes of a result', () => {
+    const Ship = defineTask<void, { at: Date; bytes?: number }>('ship');
+    const shipped = chain('s', step('ship', Ship)).add('again', Ship);
+    type Shipped = { at: string; bytes?: number };
+    expectTypeOf<StepsOf<typeof shipped>>().toEqualTypeOf<{ ship: Shipped; again: Shipped }>();
+    const read = (task: WorkflowContext) => task.result('ship', Ship);
+    expectTypeOf(read).returns.resolves.toEqualTypeOf<Shipped>();
   });
 
   it('refuse unknown steps and wrong payloads', () => {

@@ -1,8 +1,17 @@
 import 'reflect-metadata';
-import { Module, type DynamicModule } from '@nestjs/common';
+import { Injectable, Module, type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { AsynqClient, AsynqModule } from 'nestjs-asynq';
-import { LetterTasks, Postbox, SendLetter } from './tasks.js';
+import { AsynqModule, InjectTasks, type TasksOf } from 'nestjs-asynq';
+import { LetterTasks, Postbox } from './tasks.js';
+
+@Injectable()
+export class Clerk {
+  constructor(@InjectTasks(LetterTasks) private readonly letters: TasksOf<LetterTasks>) {}
+
+  async post(to: string): Promise<void> {
+    await this.letters.send({ to });
+  }
+}
 
 @Module({})
 export class AppModule {
@@ -10,7 +19,7 @@ export class AppModule {
     return {
       module: AppModule,
       imports: [AsynqModule.forRoot({ connection, server: { concurrency: 2 } })],
-      providers: [Postbox, LetterTasks],
+      providers: [Postbox, LetterTasks, Clerk],
     };
   }
 }
@@ -18,7 +27,7 @@ export class AppModule {
 /** Starts the app, runs one task, stops it. The process then ends by itself, or something was left open. */
 export async function sendOneLetter(connection: string): Promise<void> {
   const app = await NestFactory.createApplicationContext(AppModule.on(connection), { logger: ['error', 'warn'] });
-  await app.get(AsynqClient).enqueue(SendLetter, { to: connection.split(':')[0]! });
+  await app.get(Clerk).post(connection.split(':')[0]!);
   const postbox = app.get(Postbox);
   await postbox.holds(1);
   await app.close();
