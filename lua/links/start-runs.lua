@@ -16,12 +16,13 @@
 --   2 now: seconds
 --   3 nowNanos
 --   4 resent: '1' when an earlier call may have done this
---   5… per run: id, milliseconds, when it is due (seconds), how many arguments its fields are, its fields, how many steps are ready, those
+--   5… per run: id, milliseconds, when it is due (seconds), how many arguments its fields are, its fields, how many steps begin, those, the later ones
 -- Returns
 --   the status of each run: 1 started, 0 there is one with this id; and the parcels, packed as in deliver.lua
 
--- A ready step is the position of its message among the fields; when anything is special about it, then a space and JSON { queue: if it is
+-- A step that begins is the position of its message among the fields; when anything is special about it, then a space and JSON { queue: if it is
 -- another one, processAt, uniqueKey, uniqueTtl, mark: its watcher }.
+-- The later ones begin by the next deliveries, see shared/run-pages.lua: their names, a NUL behind each.
 
 local call = redis.call
 L.open(ARGV[1], ARGV[2], ARGV[3])
@@ -59,7 +60,8 @@ for i = 10, #KEYS do
   local first = at + 4
   local ready_at = first + tonumber(ARGV[at + 3])
   local ready = tonumber(ARGV[ready_at])
-  at = ready_at + 1 + ready
+  local later = ARGV[ready_at + 1 + ready]
+  at = ready_at + 2 + ready
   statuses[i - 9] = 0
   if call('EXISTS', key) == 0 then
     statuses[i - 9] = 1
@@ -71,6 +73,7 @@ for i = 10, #KEYS do
     for n = 1, ready do
       prepare(id, started, first, ARGV[ready_at + n])
     end
+    if later ~= '' then L.defer('begin ' .. id .. ' ' .. started, { kind = 'begin', what = 'first', run = id, since = started }, later) end
   elseif ARGV[4] == '1' and call('ZSCORE', KEYS[9], id) == started then
     statuses[i - 9] = 1 -- an earlier call of this sender has the same time
   end

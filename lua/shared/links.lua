@@ -70,8 +70,8 @@ do
   end
 
   -- Leaves a body of this place to the next delivery.
-  function L.defer(key, body)
-    store(L.place, L.place .. ' ' .. key, cjson.encode(body), '')
+  function L.defer(key, body, data)
+    store(L.place, L.place .. ' ' .. key, cjson.encode(body), data or '')
   end
 
   -- Calls `tell` with some fields of a hash, which are deleted when `consume`, and leaves the others to the next delivery: `body`
@@ -143,6 +143,7 @@ do
 -- Includes shared/run-steps.lua
     -- Includes shared/run-successes.lua
     -- Includes shared/run-tasks.lua
+    -- Includes shared/run-pages.lua
     -- Includes shared/callbacks.lua
     -- Includes shared/batches.lua
     -- Includes shared/mend.lua

@@ -188,10 +188,7 @@ do
     while run.released[1] do
       local names = run.released
       run.released = {}
-      R.read_more(run, names, 'v')
-      for i = 1, #names do
-        R.begin(run, names[i], run.steps[names[i]].v)
-      end
+      R.begin_first(run, names)
     end
   end
 

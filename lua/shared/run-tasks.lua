@@ -106,6 +106,10 @@ do
     end
   end
 
+  local function is_ready(step)
+    return step.state == 'r' or step.state == 'a'
+  end
+
   -- All steps of a run, by their names.
   function R.load_all(id)
     local names, fields = {}, try('HKEYS', L.base .. 'run:' .. id)
@@ -123,13 +127,6 @@ do
     return run, names
   end
 
-  -- Tells the task of a step, wherever it is. A parcel that asks for a task and has not left is taken back.
-  local function post_drop(run, name, what)
-    local queue, id = R.graph(run.steps[name]).q, R.task_of(run.id, name)
-    if queue then call('HDEL', L.outbox, queue .. ' release ' .. id) end
-    L.post(queue or L.place, 'drop ' .. id, { kind = 'drop', id = id, w = R.watcher_of(run, name), what = what }, '')
-  end
-
   -- Returns queue and id of the tasks that may be under way.
   function R.cancel(run, names, reason)
     local options = R.options(run)
@@ -137,25 +134,28 @@ do
     options.reason = reason
     R.set(run, 'o', cjson.encode(options))
     run.state, run.ended = 'c', L.millis
+    local begun = {}
     for _, name in ipairs(names) do
       local step = run.steps[name]
-      if step.state == 'w' then
+      if is_ready(step) and step.ready_at > 0 then
+        begun[#begun + 1] = name
+      elseif step.state == 'w' or step.state == 'r' then
+        if step.state == 'r' then run.ready = run.ready - 1 end
         step.state = 'x'
         run.open = run.open - 1
         R.change(run, name, step)
         table.insert(run.gone, 'v:' .. name)
-      elseif step.state == 'r' or step.state == 'a' then
-        post_drop(run, name, 'unclaimed')
       end
     end
+    R.post_to_tasks(run, begun, 'unclaimed')
     R.set_timer(run, options)
     R.note_end(run, options)
     L.work()
     local left = {}
-    for _, name in ipairs(names) do
+    for _, name in ipairs(begun) do
       local step = run.steps[name]
-      if step.state == 'r' or step.state == 'a' then
-        left[#left + 1] = R.graph(step).q or L.place
+      if is_ready(step) then
+        left[#left + 1] = R.queue_of(step) or L.place
         left[#left + 1] = R.task_of(run.id, name)
       end
     end
@@ -169,24 +169,21 @@ do
     for _, name in ipairs(names) do
       if run.steps[name].state == 'f' then failed[#failed + 1] = name end
     end
-    if #failed == 0 then return 0 end
-    R.touch(run)
-    R.read_more(run, failed, 'v')
-    for _, name in ipairs(failed) do
-      local error = call('HGET', run.key, 'e:' .. name)
-      R.again(run, name)
-      R.begin(run, name, run.steps[name].v, error ~= R.REFUSED.duplicate and error ~= R.REFUSED.conflict)
-    end
+    local count = #failed
+    if count == 0 then return 0 end
+    R.begin_again(run, failed)
     R.settle(run)
-    return #failed
+    return count
   end
 
   -- The archived tasks of its steps are deleted, too: they would refuse those of the next run with its id.
   function R.delete(run, names)
+    local begun = {}
     for _, name in ipairs(names) do
       local step = run.steps[name]
-      if step.state ~= 's' and step.ready_at > 0 then post_drop(run, name, 'archived') end
+      if step.state ~= 's' and step.ready_at > 0 then begun[#begun + 1] = name end
     end
+    R.post_to_tasks(run, begun, 'archived')
     R.forget(run)
     call('UNLINK', run.key)
     call('ZREM', L.base .. 'runs', run.id)
@@ -208,14 +205,15 @@ do
       R.cancel(run, names, 'it did not end in time')
       return
     end
+    local begun, waiting = {}, {}
     for _, name in ipairs(names) do
       local step = run.steps[name]
-      local queue, task = R.graph(step).q, R.task_of(id, name)
-      local ready = step.state == 'r' or step.state == 'a'
-      if ready and not (queue and call('HEXISTS', L.outbox, queue .. ' release ' .. task) == 1) then
-        L.post(queue or L.place, 'probe ' .. task, { kind = 'probe', id = task, w = R.watcher_of(run, name) }, '')
-      end
+      local list = is_ready(step) and (step.ready_at > 0 and begun or waiting) or {}
+      list[#list + 1] = name
     end
+    R.post_to_tasks(run, begun, 'probe')
+    -- Those whose turn to begin somebody has lost.
+    if #waiting > 0 then R.begin_first(run, waiting) end
     R.set_timer(run, options)
   end
 end

@@ -69,6 +69,9 @@ interface Options {
   readonly reason?: string;
 }
 
+/** How many steps begin by the call that starts a run; the others by the next calls: see shared/run-pages.lua. */
+const BEGUN_AT_ONCE = 1000;
+
 /**
  * A run as start-runs.lua reads it. @param now milliseconds since the epoch
  *
@@ -77,23 +80,26 @@ interface Options {
 export function encodeRun(place: string, run: NewRun, now: number): Argument[] {
   const following = stepsAfter(run);
   const total = run.steps.length;
-  const begins = run.steps.filter(({ after }) => after.length === 0).length;
+  const readyCount = run.steps.filter(({ after }) => after.length === 0).length;
   const options = { name: run.name, retention: run.retention, deadline: run.deadline };
   const fields: Argument[] = [
     'c',
-    encodeCounts(total, begins, now),
+    encodeCounts(total, readyCount, now),
     'o',
     JSON.stringify(options).padEnd(total > FEW_STEPS ? TOO_LONG : 0),
   ];
   const ready: Argument[] = [];
+  let later = '';
   run.steps.forEach((step, n) => {
     const { name } = step;
     const isReady = step.after.length === 0;
+    const begins = isReady && ready.length < BEGUN_AT_ONCE;
     const graph = graphOf(place, step, n);
-    fields.push(`s:${name}`, encodeStep(step, isPlain(graph), isReady ? now : 0));
+    fields.push(`s:${name}`, encodeStep(step, isPlain(graph), begins ? now : 0));
     fields.push(`d:${name}`, `${namesText(following.get(name)!)}${JSON.stringify(graph)}`);
     fields.push(`v:${name}`, encodeLinkedMessage(step.request.message));
-    if (isReady) ready.push(`${fields.length}${encodeReady(place, step, now)}`);
+    if (begins) ready.push(`${fields.length}${encodeReady(place, step, now)}`);
+    else if (isReady) later += `${name}\0`;
   });
   const second = Math.floor(now / 1000);
   const due = total === 0 ? second + run.retention : Math.min(run.deadline ?? Infinity, second + PROBE_SECONDS);
@@ -104,8 +110,9 @@ export function encodeRun(place: string, run: NewRun, now: number): Argument[] {
     requireSeconds(due, `the deadline or retention ${what}`),
     String(fields.length),
     ...fields,
-    String(begins),
+    String(ready.length),
     ...ready,
+    later,
   ];
 }
 
