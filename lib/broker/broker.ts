@@ -12,6 +12,7 @@ import type { MaintenanceRole } from './maintenance.js';
 import type { MonitoringRole } from './monitoring.js';
 import type { OperationsRole } from './operations.js';
 import type { ProducerRole } from './producer.js';
+import type { RowsRole } from './rows.js';
 import type { SchedulingRole } from './scheduling.js';
 import type { WakeRole } from './wake.js';
 
@@ -38,6 +39,8 @@ export type { WakeListener, WakeRole, WakeSource } from './wake.js';
 export interface Broker {
   /** Creates tasks. */
   readonly producer: ProducerRole;
+  /** Creates tasks of the rows of an outbox, each once. */
+  readonly rows: RowsRole;
   /** Claims tasks, keeps their leases, settles them. */
   readonly consumer: ConsumerRole;
   /** Moves due tasks, recovers lost ones, deletes old ones. */

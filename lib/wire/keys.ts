@@ -35,6 +35,8 @@ export class QueueKeys extends PlaceKeys {
   readonly schedulePrefix: string;
   /** Ours, unknown to Go: when scheduled tasks will join which groups. */
   readonly delayedGroups: string;
+  /** Ours: the highest number of a row that each sender of an outbox has brought. It outlives the queue. */
+  readonly senders: string;
   /** Ours: the tasks that wait for others, by the end of their wait (WAITING_GROUP). No list of groups names it. */
   readonly waitingTasks: string;
 
@@ -56,6 +58,7 @@ export class QueueKeys extends PlaceKeys {
     this.failed = `${this.base}failed`;
     this.schedulePrefix = `${this.base}periodic:`;
     this.delayedGroups = `${this.base}delayed_groups`;
+    this.senders = `${this.base}senders`;
     this.waitingTasks = `${this.groupPrefix}${WAITING_GROUP}`;
   }
 

@@ -22,6 +22,7 @@ import { exerciseMaintenance } from './suite/maintenance.js';
 import { exerciseMonitoring } from './suite/monitoring.js';
 import { exerciseMoving } from './suite/moving.js';
 import { exerciseNumbers } from './suite/numbers.js';
+import { exerciseRows } from './suite/rows.js';
 import { exerciseScheduling } from './suite/scheduling.js';
 import { exercisePublished } from './suite/published.js';
 import { exerciseSettlements } from './suite/settlements.js';
@@ -45,6 +46,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
   describe(name, () => {
     exerciseEnqueue(it);
     exerciseUnique(it);
+    exerciseRows(it);
     exerciseTake(it);
     exerciseSettlements(it);
     exerciseCounters(it);

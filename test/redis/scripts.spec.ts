@@ -61,6 +61,7 @@ const bodyOf = (name: ScriptName): string =>
 /** For each script a broker call that runs it. */
 const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   enqueue: (driver) => driver.enqueue([request(), request({}, { processAt: 2 ** 32 }), request({ groupKey: 'g' })]),
+  enqueueRows: ({ broker }) => broker.rows.enqueue('default', 'sender', [{ number: 1, request: request() }]),
   exchange: (driver) =>
     driver.broker.consumer.exchange('default', {
       settle: [archival(driver, 'a'), retrial(driver, 'b')],
@@ -115,7 +116,7 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   beginDeletion: ({ broker }) => broker.administration.deleteQueue('default', { force: true }),
   deleteSome: ({ broker }) => broker.administration.deleteQueue('default', { force: true }),
   sweepQueue: ({ broker }) => broker.administration.deleteQueue('default', { force: true }),
-  enqueueLinked: ({ broker }) => broker.links.enqueue('default', [linked('l')]),
+  enqueueLinked: ({ broker }) => broker.rows.enqueueLinked('default', 'sender', [{ number: 1, request: linked('l') }]),
   deliver: ({ broker }) => broker.links.deliver('default', [PARCEL]),
   watch: ({ broker }) =>
     broker.links.watch('default', [{ id: 'c', waiting: { queue: 'other', id: 'x', n: 0, until: 1 } }]),

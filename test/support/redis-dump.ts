@@ -157,7 +157,7 @@ class QueueReader {
     else if (after(`${keys.base}unique:`) !== undefined) await this.readLock(node, key);
     else if (after(`${keys.base}rate:`) !== undefined || key === keys.delayedGroups) await requireEnd(node, key);
     else if (line !== undefined) await this.readLine(node, key, line);
-    else throw new Error(`the key "${key}" is none of asynq's`);
+    else if (key !== keys.senders) throw new Error(`the key "${key}" is none of asynq's`);
   }
 
   private async readLine(node: Redis, key: string, line: string): Promise<void> {

@@ -25,6 +25,7 @@ import { MemoryProducer } from './producer.js';
 import { MemoryPublications } from './publications.js';
 import { type QueueStore, wellFormed } from './queue-store.js';
 import { SchedulerPublications } from './scheduler-publications.js';
+import { MemoryRows } from './rows.js';
 import { MemoryScheduling } from './scheduling.js';
 import { type Snapshot, describeQueue } from './snapshot.js';
 import { MemoryWake } from './wake.js';
@@ -48,6 +49,7 @@ export class MemoryBroker implements Broker {
   readonly maxPayloadSize: number;
   readonly manual: boolean;
   readonly producer: MemoryProducer;
+  readonly rows: MemoryRows;
   readonly consumer: MemoryConsumer;
   readonly maintenance: MemoryMaintenance;
   readonly groups: MemoryGroups;
@@ -93,6 +95,7 @@ export class MemoryBroker implements Broker {
     this.scheduling = new MemoryScheduling(state, links, this.schedulers);
     this.limiting = new MemoryLimiting(state);
     this.links = new MemoryLinks(links);
+    this.rows = new MemoryRows(this.producer, this.links);
     this.workflows = new MemoryWorkflows(links);
     this.batches = new MemoryBatches(links);
     this.events = new MemoryEvents(state);

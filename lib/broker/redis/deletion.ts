@@ -68,7 +68,7 @@ export class QueueDeletion {
   private async sweep(keys: QueueKeys, signal: DeletionOptions['signal']): Promise<boolean> {
     for await (const found of scanKeys(this.connections, keys.base)) {
       const all = await ownKeys(this.connections, this.keyspace, keys, found);
-      const own = all.filter((key) => !keys.isAboutLinks(key));
+      const own = all.filter((key) => !keys.isAboutLinks(key) && key !== keys.senders);
       if (own.length > 0 && !(await this.deleteUnused(keys, own))) {
         await this.unpause(keys);
         return false;

@@ -14,6 +14,7 @@ import {
   type WatchRequest,
 } from '../links.js';
 import { persist } from './producer.js';
+import type { RowRange } from './rows.js';
 import type { RedisConnections } from './connection/connections.js';
 import { QueueRegistrar } from './queue-registrar.js';
 import { nanoseconds } from './scripts/arguments.js';
@@ -79,14 +80,31 @@ export class RedisLinks implements LinksRole {
     requests: readonly LinkedRequest[],
   ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }> {
     if (requests.length === 0) return { statuses: [], parcels: [] };
+    return (await this.create(queue, requests)) as Exclude<Awaited<ReturnType<RedisLinks['create']>>, number>;
+  }
+
+  /** Those of an outbox, once; or the highest number, when the first row was brought before: see RowsRole. */
+  enqueueRows(queue: string, requests: readonly LinkedRequest[], rows: RowRange) {
+    return this.create(queue, requests, rows);
+  }
+
+  private async create(
+    queue: string,
+    requests: readonly LinkedRequest[],
+    rows: RowRange | [] = [],
+  ): Promise<(Caused & { readonly statuses: readonly EnqueueStatus[] }) | number> {
     encodeLinkedRequests(requests, false); // throws before anything is written
     await Promise.all([this.list(queue), this.register(queue)]);
     const first = this.arguments(queue);
-    const [statuses, parcels] = await persist(async (attempt) => {
-      const argv = first.concat(encodeLinkedRequests(requests, attempt > 1));
-      const keys = queueKeys('enqueueLinked', this.keyspace.queue(queue));
-      return (await this.scripts.run('produce', 'enqueueLinked', keys, argv)) as [number[], Buffer];
+    const of = this.keyspace.queue(queue);
+    const reply = await persist(async (attempt) => {
+      const argv = first.concat(encodeLinkedRequests(requests, attempt > 1), rows);
+      const keys = queueKeys('enqueueLinked', of);
+      if (rows.length > 0) keys.push(of.senders);
+      return this.scripts.run('produce', 'enqueueLinked', keys, argv);
     });
+    if (!Array.isArray(reply)) return Number(reply);
+    const [statuses, parcels] = reply as [number[], Buffer];
     return { statuses: statuses.map((status) => STATUS[status]!), ...readCaused(queue, parcels) };
   }
 

@@ -22,6 +22,13 @@ const RESENT = SCRIPTS.enqueue.argv.indexOf('resent');
 /** The numbers that enqueue.lua returns. */
 const STATUS: Readonly<Record<number, EnqueueStatus>> = { 1: 'duplicate', 2: 'conflict' };
 
+/** @param refused index and status of each task that was not created, as enqueue.lua returns them */
+export function statusesOf(count: number, refused: readonly number[]): EnqueueStatus[] {
+  const statuses = new Array<EnqueueStatus>(count).fill('enqueued');
+  for (let i = 0; i < refused.length; i += 2) statuses[refused[i]! - 1] = STATUS[refused[i + 1]!]!;
+  return statuses;
+}
+
 /** Enqueues over the connection `produce`. */
 export class RedisProducer implements ProducerRole {
   private readonly registrar: QueueRegistrar;
@@ -41,10 +48,7 @@ export class RedisProducer implements ProducerRole {
     const encoded = encodeRequests(this.keyspace.queue(queue), requests);
     const registered = this.register(queue);
     if (registered) await registered;
-    const refused = await this.create(encoded, requests);
-    const statuses = new Array<EnqueueStatus>(requests.length).fill('enqueued');
-    for (let i = 0; i < refused.length; i += 2) statuses[refused[i]! - 1] = STATUS[refused[i + 1]!]!;
-    return statuses;
+    return statusesOf(requests.length, await this.create(encoded, requests));
   }
 
   /** Lists the queue when that is due. Await a returned promise before enqueuing. */

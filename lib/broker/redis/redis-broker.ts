@@ -19,6 +19,7 @@ import { RedisMonitoring } from './monitoring.js';
 import { RedisOperations } from './operations.js';
 import { RedisProducer } from './producer.js';
 import { RedisPublications } from './publications.js';
+import { RedisRows } from './rows.js';
 import { RedisScheduling } from './scheduling.js';
 import { Scripts } from './scripts/scripts.js';
 import { RedisWakeSource } from './wake-source.js';
@@ -46,6 +47,7 @@ export class RedisBroker implements Broker {
   readonly maxPayloadSize: number;
   readonly manual = false;
   readonly producer: RedisProducer;
+  readonly rows: RedisRows;
   readonly consumer: RedisConsumer;
   readonly maintenance: RedisMaintenance;
   readonly groups: RedisGroups;
@@ -76,6 +78,10 @@ export class RedisBroker implements Broker {
     this.maxPayloadSize = checkMaxPayloadSize(maxPayloadSize);
     this.producer = producer;
     this.links = new RedisLinks(connections, scripts, keyspace, clock, (queue) => producer.register(queue));
+    this.rows = new RedisRows(scripts, keyspace, clock, {
+      register: (queue) => producer.register(queue),
+      enqueueLinked: (queue, requests, rows) => this.links.enqueueRows(queue, requests, rows),
+    });
     this.consumer = new RedisConsumer(scripts, keyspace, clock);
     this.maintenance = new RedisMaintenance(connections, scripts, keyspace, clock);
     this.groups = new RedisGroups(connections, scripts, keyspace, clock, this.links);

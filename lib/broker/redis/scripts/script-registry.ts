@@ -48,6 +48,10 @@ const TASK_SCRIPTS = {
     keys: ['pending', 'scheduled', 'groups'],
     argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'routes'],
   },
+  enqueueRows: {
+    keys: ['pending', 'scheduled', 'groups'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'routes'],
+  },
   exchange: EXCHANGE,
   exchangeLinked: { file: 'exchange', ...EXCHANGE },
   extendLeases: { keys: ['lease'], argv: ['expiry', 'count'] },

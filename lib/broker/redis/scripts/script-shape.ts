@@ -44,6 +44,7 @@ export const KEY_TYPES = {
   batches: 'zset',
   part: 'hash',
   partMade: 'string',
+  senders: 'hash',
   /** The tasks that wait for tasks. */
   waitingTasks: 'zset',
 } as const;

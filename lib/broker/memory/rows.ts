@@ -1,0 +1,39 @@
+import type { EnqueueRequest, EnqueueStatus } from '../broker.js';
+import type { Caused, LinkedRequest, LinksRole } from '../links.js';
+import type { ProducerRole } from '../producer.js';
+import type { Row, RowsRole } from '../rows.js';
+
+export class MemoryRows implements RowsRole {
+  /** By kind, queue and sender: the highest number. */
+  private readonly highest = new Map<string, number>();
+
+  constructor(
+    private readonly producer: Pick<ProducerRole, 'enqueue'>,
+    private readonly links: Pick<LinksRole, 'enqueue'>,
+  ) {}
+
+  async enqueue(queue: string, sender: string, rows: readonly Row[]): Promise<EnqueueStatus[]> {
+    const left = this.note(`plain\n${queue}\n${sender}`, rows);
+    return withKnown(rows.length, await this.producer.enqueue(queue, left));
+  }
+
+  async enqueueLinked(
+    queue: string,
+    sender: string,
+    rows: readonly Row<LinkedRequest>[],
+  ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }> {
+    const reply = await this.links.enqueue(queue, this.note(`linked\n${queue}\n${sender}`, rows));
+    return { ...reply, statuses: withKnown(rows.length, reply.statuses) };
+  }
+
+  /** Returns what was not brought before. The work of a call is done in the same turn. */
+  private note<R extends EnqueueRequest>(name: string, rows: readonly Row<R>[]): R[] {
+    const highest = this.highest.get(name) ?? 0;
+    const left = rows.filter(({ number }) => number > highest);
+    if (left.length > 0) this.highest.set(name, left.at(-1)!.number);
+    return left.map(({ request }) => request);
+  }
+}
+
+const withKnown = (count: number, statuses: readonly EnqueueStatus[]): EnqueueStatus[] =>
+  new Array<EnqueueStatus>(count - statuses.length).fill('enqueued').concat(statuses);

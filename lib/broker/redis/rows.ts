@@ -1,0 +1,93 @@
+import { type Clock, floorSeconds } from '../../clock.js';
+import type { Keyspace } from '../../wire/keys.js';
+import type { EnqueueRequest, EnqueueStatus } from '../broker.js';
+import type { Caused, LinkedRequest } from '../links.js';
+import type { Row, RowsRole } from '../rows.js';
+import { persist, statusesOf } from './producer.js';
+import { nanoseconds } from './scripts/arguments.js';
+import { encodeRequests } from './scripts/requests.js';
+import type { Argument } from './scripts/script-command.js';
+import type { Scripts } from './scripts/scripts.js';
+
+/** Rows with links of a sender have their highest number in another field. */
+const linkedField = (sender: string): string => `${sender}:linked`;
+
+/** What is to be noted with the rows of a call. */
+export type RowRange = readonly [sender: string, first: string, last: string];
+
+/** What RowsRole needs of the roles whose tasks it creates. */
+export interface RowsDeps {
+  /** Lists a queue, as RedisProducer.register. */
+  register(queue: string): Promise<void> | undefined;
+  /** As LinksRole.enqueue; or the highest number, when the first row was brought before. */
+  enqueueLinked(
+    queue: string,
+    requests: readonly LinkedRequest[],
+    rows: RowRange,
+  ): Promise<(Caused & { readonly statuses: readonly EnqueueStatus[] }) | number>;
+}
+
+/** Enqueues over the connection `produce`. */
+export class RedisRows implements RowsRole {
+  constructor(
+    private readonly scripts: Scripts,
+    private readonly keyspace: Keyspace,
+    private readonly clock: Clock,
+    private readonly deps: RowsDeps,
+  ) {}
+
+  async enqueue(queue: string, sender: string, rows: readonly Row[]): Promise<EnqueueStatus[]> {
+    const { statuses } = await once(rows, async (left) => {
+      const reply = await this.create(queue, requestsOf(left), rangeOf(sender, left));
+      return typeof reply === 'number' ? reply : { statuses: statusesOf(left.length, reply) };
+    });
+    return statuses;
+  }
+
+  enqueueLinked(
+    queue: string,
+    sender: string,
+    rows: readonly Row<LinkedRequest>[],
+  ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }> {
+    return once(rows, (left) =>
+      this.deps.enqueueLinked(queue, requestsOf(left), rangeOf(linkedField(sender), left)),
+    ).then((reply) => ({ parcels: [], ...reply }));
+  }
+
+  private async create(queue: string, requests: readonly EnqueueRequest[], rows: RowRange) {
+    const keys = this.keyspace.queue(queue);
+    const encoded = encodeRequests(keys, requests);
+    await this.deps.register(queue);
+    const now = this.clock.now();
+    const first: Argument[] = [encoded.taskPrefix, String(floorSeconds(now)), nanoseconds(now), '0', encoded.routes];
+    const argv = first.concat(encoded.rest, rows);
+    // Sent again, it finds what the first call has noted.
+    const reply = await persist(() =>
+      this.scripts.run('produce', 'enqueueRows', [...encoded.keys, keys.senders], argv),
+    );
+    return Array.isArray(reply) ? (reply as number[]) : Number(reply);
+  }
+}
+
+/** Leaves out rows that were brought before. Their statuses are unknown: they count as enqueued. */
+async function once<R extends EnqueueRequest, Reply extends { readonly statuses: readonly EnqueueStatus[] }>(
+  rows: readonly Row<R>[],
+  send: (left: readonly Row<R>[]) => Promise<Reply | number>,
+): Promise<Omit<Partial<Reply>, 'statuses'> & { readonly statuses: EnqueueStatus[] }> {
+  let left = rows;
+  while (left.length > 0) {
+    const reply = await send(left);
+    const known = new Array<EnqueueStatus>(rows.length - left.length).fill('enqueued');
+    if (typeof reply !== 'number') return { ...reply, statuses: known.concat(reply.statuses) };
+    left = left.filter(({ number }) => number > reply);
+  }
+  return { statuses: new Array<EnqueueStatus>(rows.length).fill('enqueued') } as never;
+}
+
+const requestsOf = <R extends EnqueueRequest>(rows: readonly Row<R>[]): R[] => rows.map(({ request }) => request);
+
+const rangeOf = (sender: string, rows: readonly Row[]): RowRange => [
+  sender,
+  String(rows[0]!.number),
+  String(rows.at(-1)!.number),
+];

@@ -1,0 +1,116 @@
+-- What enqueue.lua does. `note_rows`, if there is one, is called once everything is checked.
+--
+-- Uses shared/spread.lua
+-- Uses shared/delayed-groups.lua
+
+local DUPLICATE, CONFLICT, PRESENT = 1, 2, 3
+local PENDING, GROUP, LATER, LOWER_CASE, TO_LOWER_CASE = 112, 103, 108, 97, 32 -- p, g, l, a; A is 65
+local BY_ID = 105 -- i
+
+local call, try = redis.call, redis.pcall
+local routes, count, id_start = ARGV[5], #ARGV[5], #ARGV[1] + 1
+local resent = ARGV[4] ~= '0'
+
+local existing = 0
+for first = 1, count, 1000 do
+  existing = existing + call('EXISTS', unpack(KEYS, first + 3, math.min(first + 999, count) + 3))
+end
+
+-- The task keys and locks that this call creates.
+local created, locked = {}, {}
+
+-- Whether the earlier call of a resent batch has stored this, and nobody has changed it since.
+local function is_present(key, message)
+  return resent and existing > 0 and try('HGET', key, 'msg') == message
+end
+
+-- In any state: it may have failed or completed since, and its lock may be gone.
+local function is_known_by_id(i, key)
+  return resent and existing > 0 and string.byte(ARGV[4], i) == BY_ID and call('EXISTS', key) == 1
+end
+
+local function check(i, key, message, lock)
+  if is_known_by_id(i, key) then return PRESENT end
+  if lock and (locked[lock] or call('EXISTS', lock) == 1) then
+    local ours = not locked[lock] and is_present(key, message) and try('GET', lock) == string.sub(key, id_start)
+    return ours and PRESENT or DUPLICATE
+  end
+  if created[key] then return CONFLICT end
+  if existing > 0 and call('EXISTS', key) == 1 then return is_present(key, message) and PRESENT or CONFLICT end
+  return nil
+end
+
+-- Checks all, and finds what else belongs to a task: its lock with its time to live, its time or group, the set of the group or
+-- the group it joins later.
+local statuses, locks, ttls, places, sets, later, delayed_groups = {}, {}, {}, {}, {}, {}, nil
+local next_key, next_argument = count + 4, count + 6
+for i = 1, count do
+  local key, route = KEYS[i + 3], string.byte(routes, i)
+  if route < LOWER_CASE then
+    route = route + TO_LOWER_CASE
+    locks[i], ttls[i] = KEYS[next_key], ARGV[next_argument]
+    next_key, next_argument = next_key + 1, next_argument + 1
+  end
+  if route ~= PENDING then
+    places[i] = ARGV[next_argument]
+    next_argument = next_argument + 1
+    if route == GROUP then
+      sets[i] = KEYS[next_key]
+      next_key = next_key + 1
+      call('ZCARD', sets[i])
+    elseif route == LATER then
+      later[i], delayed_groups = ARGV[next_argument], KEYS[#KEYS]
+      next_argument = next_argument + 1
+    end
+  end
+  local status
+  if existing > 0 or locks[i] or created[key] then status = check(i, key, ARGV[i + 5], locks[i]) end
+  statuses[i] = status
+  if not status or status == PRESENT then
+    created[key] = true
+    if locks[i] then locked[locks[i]] = true end
+  end
+end
+call('LLEN', KEYS[1])
+call('ZCARD', KEYS[2])
+call('SCARD', KEYS[3])
+if delayed_groups then call('ZCARD', delayed_groups) end
+
+-- Everything is checked. From here on the script writes.
+if note_rows then note_rows() end
+local refused, pending, scheduled, delayed = {}, {}, {}, {}
+for i = 1, count do
+  local status = statuses[i]
+  if not status then
+    local key, lock, place = KEYS[i + 3], locks[i], places[i]
+    local id = string.sub(key, id_start)
+    if lock then
+      call('SET', lock, id, 'NX', 'EX', ttls[i])
+      call('HSET', key, 'unique_key', lock)
+    end
+    if not place then
+      call('HSET', key, 'msg', ARGV[i + 5], 'state', 'pending', 'pending_since', ARGV[3])
+      pending[#pending + 1] = id
+    elseif not sets[i] then
+      call('HSET', key, 'msg', ARGV[i + 5], 'state', 'scheduled')
+      scheduled[#scheduled + 1] = place
+      scheduled[#scheduled + 1] = id
+      if later[i] then
+        call('HSET', key, 'group', later[i])
+        delayed[#delayed + 1] = place
+        delayed[#delayed + 1] = later[i]
+      end
+    else
+      call('HSET', key, 'msg', ARGV[i + 5], 'state', 'aggregating', 'group', place)
+      call('ZADD', sets[i], ARGV[2], id)
+      call('SADD', KEYS[3], place)
+    end
+  elseif status ~= PRESENT then
+    refused[#refused + 1] = i
+    refused[#refused + 1] = status
+  end
+end
+spread('LPUSH', KEYS[1], pending)
+spread('ZADD', KEYS[2], scheduled)
+note_delayed_groups(delayed_groups, ARGV[2], delayed)
+return refused

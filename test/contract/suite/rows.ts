@@ -1,0 +1,80 @@
+import { describe, expect } from 'vitest';
+import type { LinkedRequest } from '../../../lib/broker/links.js';
+import type { Row } from '../../../lib/broker/rows.js';
+import { request } from '../../support/messages.js';
+import type { Driver, DriverTest } from '../driver.js';
+
+const rows = (...numbers: number[]): Row[] =>
+  numbers.map((number) => ({ number, request: request({ id: `row-${number}` }) }));
+
+const waiting = (number: number): Row<LinkedRequest> => ({
+  number,
+  request: {
+    ...request({ id: `linked-${number}` }),
+    wait: { prerequisites: [{ type: 't', key: 'k' }], onFailure: 'cancel', onTimeout: 'archive', deadline: 2 ** 32 },
+  },
+});
+
+export function exerciseRows(it: DriverTest): void {
+  describe('rows of an outbox', () => {
+    const pending = async (driver: Driver) => (await driver.queue()).pending;
+
+    it('become tasks in their order, as enqueue makes them', async ({ driver }) => {
+      const { broker, now } = driver;
+      const made = await broker.rows.enqueue('default', 's', [
+        ...rows(7, 8),
+        { number: 11, request: request({ id: 'later' }, { processAt: now + 5 }) },
+        { number: 12, request: request({ id: 'member', groupKey: 'g' }) },
+        { number: 13, request: request({ id: 'row-7' }) },
+      ]);
+      expect(made).toEqual(['enqueued', 'enqueued', 'enqueued', 'enqueued', 'conflict']);
+      const queue = await driver.queue();
+      expect(queue.pending).toEqual(['row-7', 'row-8']);
+      expect(queue.scheduled).toEqual([['later', now + 5]]);
+      expect(queue.groupNames).toEqual(['g']);
+      expect(await broker.inspection.queues()).toEqual(['default']);
+    });
+
+    it('are left out when they come again, also after their tasks are gone', async ({ driver }) => {
+      const { broker } = driver;
+      await broker.rows.enqueue('default', 's', rows(1, 2));
+      await broker.administration.deleteQueue('default', { force: true });
+      expect(await broker.rows.enqueue('default', 's', rows(1, 2))).toEqual(['enqueued', 'enqueued']);
+      expect((await driver.queue()).tasks).toEqual({});
+      expect(await broker.rows.enqueue('default', 's', rows(1, 2, 3, 4))).toEqual(new Array(4).fill('enqueued'));
+      expect(await pending(driver)).toEqual(['row-3', 'row-4']);
+      expect(await broker.rows.enqueue('default', 's', rows(2))).toEqual(['enqueued']);
+      expect(await pending(driver)).toEqual(['row-3', 'row-4']);
+    });
+
+    it('are counted by sender and by queue', async ({ driver }) => {
+      const { broker } = driver;
+      await broker.rows.enqueue('default', 's', rows(5));
+      await broker.rows.enqueue('default', 'other', rows(4));
+      await broker.rows.enqueue('mail', 's', [{ number: 3, request: request({ id: 'm', queue: 'mail' }) }]);
+      expect(await pending(driver)).toEqual(['row-5', 'row-4']);
+      expect((await driver.queue('mail')).pending).toEqual(['m']);
+    });
+
+    it('have numbers beyond 53 bits of milliseconds: microseconds since the epoch', async ({ driver }) => {
+      const { broker } = driver;
+      await broker.rows.enqueue('default', 's', rows(1_800_000_000_000_001));
+      await broker.rows.enqueue('default', 's', rows(1_800_000_000_000_001, 1_800_000_000_000_002));
+      expect(await pending(driver)).toEqual(['row-1800000000000001', 'row-1800000000000002']);
+    });
+
+    it('with links are left out, too, and have numbers of their own', async ({ driver }) => {
+      const { broker } = driver;
+      await broker.rows.enqueue('default', 's', rows(2));
+      expect((await broker.rows.enqueueLinked('default', 's', [waiting(1), waiting(3)])).statuses).toEqual([
+        'enqueued',
+        'enqueued',
+      ]);
+      expect(await broker.links.waitOf('default', 'linked-1')).toMatchObject({ cancelled: false });
+      await broker.administration.moveTasks('default', 'delete', ['linked-1', 'linked-3']);
+      const again = await broker.rows.enqueueLinked('default', 's', [waiting(1), waiting(3), waiting(4)]);
+      expect(again.statuses).toEqual(['enqueued', 'enqueued', 'enqueued']);
+      expect(Object.keys((await driver.queue()).tasks).sort()).toEqual(['linked-4', 'row-2']);
+    });
+  });
+}
