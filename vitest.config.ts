@@ -40,7 +40,7 @@ const ALONE = [
   'test/unit/client-memory.spec.ts',
 ];
 
-const suites = ['contract', 'redis', 'interop', 'e2e', 'browser', 'package'];
+const suites = ['contract', 'redis', 'outbox', 'interop', 'e2e', 'browser', 'package'];
 /** Suites that come last; the others run after the unit tests, all at once. */
 const LATE: Readonly<Record<string, number>> = { browser: 2, package: 3 };
 
@@ -49,6 +49,7 @@ export default defineConfig({
     alias: [
       { find: /^nestjs-asynq\/dashboard$/, replacement: here('./lib/dashboard/index.ts') },
       { find: /^nestjs-asynq\/metrics$/, replacement: here('./lib/metrics/index.ts') },
+      { find: /^nestjs-asynq\/outbox$/, replacement: here('./lib/outbox/index.ts') },
       { find: /^nestjs-asynq\/testing$/, replacement: here('./lib/testing/index.ts') },
       { find: /^nestjs-asynq$/, replacement: here('./lib/index.ts') },
     ],

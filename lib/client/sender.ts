@@ -49,7 +49,7 @@ export class Sender {
 
   /** `undefined`: no transaction is around this call. */
   holdOne(task: PreparedTask, span: EnqueueSpan | undefined): Promise<TaskInfo> | undefined {
-    const scope = this.hooks.transactions?.current();
+    const scope = this.hooks.transactions?.current?.();
     return scope && this.held!.one(scope, task, span);
   }
 
@@ -71,7 +71,7 @@ export class Sender {
   ): Promise<EnqueueResult[]> {
     const { events, tracing } = this.hooks;
     const span = tracing?.startEnqueueMany(count, queue);
-    const scope = this.hooks.transactions?.current();
+    const scope = this.hooks.transactions?.current?.();
     const bulk = new Bulk(this.producers, CALL_LIMITS, count, {
       prepare: (index) => {
         const task = injected(prepare(index), span);

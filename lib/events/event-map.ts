@@ -80,6 +80,10 @@ export interface AsynqEventMap extends LinkEventMap {
   refusedAfterCommit: { readonly task: TaskRef; readonly error: Error };
   /** Tasks of a committed transaction could not be stored for a minute, or until the client closed. */
   lostAfterCommit: { readonly tasks: readonly TaskRef[]; readonly error: unknown };
+  /** Rows of an outbox wait, as Redis does not take tasks of this queue. They are sent again. */
+  rowsUnsent: { readonly queue: string; readonly rows: number; readonly error: unknown };
+  /** A row of an outbox cannot become a task; it stays, and somebody must look. `row`: its id. */
+  rowPoisoned: { readonly row: number; readonly queue: string; readonly error: unknown };
   /** A handler is about to be called. `waited`: see TaskOutcome. */
   taskStarted: {
     readonly task: TaskRef;

@@ -13,6 +13,10 @@ export const TASKS: Wording = {
       `${count(tasks.length, 'task')} of a committed transaction may be lost (${names.join(', ')}${more}): ${errorText(error)}`,
     );
   },
+  rowsUnsent: ({ queue, rows, error }, logger) =>
+    logger.warn(`${count(rows, 'row')} of the outbox wait for queue "${queue}", trying again: ${errorText(error)}`),
+  rowPoisoned: ({ row, queue, error }, logger) =>
+    logger.error(`Row ${row} of the outbox, for queue "${queue}", cannot become a task: ${errorText(error)}`),
   handlerStuck: ({ task, reason, seconds }, logger) =>
     logger.error(
       `${taskName(task)} was aborted ${seconds} s ago (${errorText(reason)}), but its handler still runs and keeps ` +

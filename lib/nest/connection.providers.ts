@@ -145,13 +145,13 @@ interface Hooks {
   readonly events: AsynqEvents;
   readonly tracing: Tracing | undefined;
   readonly redactor: Redactor | undefined;
-  readonly transactions: EnqueueTransactions | undefined;
+  readonly transactions: EnqueueTransactions;
 }
 
 async function makeHooks({ tracing, redact = [], transactions: source }: ResolvedModuleOptions): Promise<Hooks> {
   const events = new AsynqEvents();
   await source?.load?.();
-  const transactions = source && { current: () => source.current() };
+  const transactions: EnqueueTransactions = source ? { current: () => source.current() } : {};
   const redactor = redact.length === 0 && typeof redact !== 'function' ? undefined : new Redactor([redact]);
   if (tracing === false) return { events, tracing: undefined, redactor, transactions };
   const onActive = (): void => void events.measureWaits(); // for the span that shows the wait

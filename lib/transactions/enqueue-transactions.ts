@@ -7,8 +7,10 @@ export interface OutboxWriter {
   write(scope: TransactionScope, tasks: readonly PreparedTask[]): Promise<void>;
 }
 
-/** What a client asks before it enqueues. */
-export interface EnqueueTransactions extends Pick<Transactions, 'current'> {
+/** What a client asks before it enqueues. Modules fill it while the application starts. */
+export interface EnqueueTransactions {
+  /** As {@link Transactions.current}. Default: there are none. */
+  current?: Transactions['current'] | undefined;
   /** Default: tasks are held in this process, and sent after the commit. */
   outbox?: OutboxWriter | undefined;
 }

@@ -158,6 +158,23 @@ export const ROOMS = {
   logging: [...core, 'events', 'redaction'],
   ...NEST,
   testing: [...entry, 'broker/memory', ...nest('names', 'connection', 'calls', 'lifecycle'), 'nest'],
+  // The SQL of an outbox, then its stores, the relay and the module.
+  'outbox/sql': ['leaf', 'outbox/store'],
+  'outbox/store': [],
+  'outbox/stores': ['leaf', 'outbox/sql', 'outbox/store'],
+  outbox: [
+    ...core,
+    'events',
+    'broker',
+    'links',
+    'enqueue',
+    'transactions',
+    'outbox/sql',
+    'outbox/store',
+    'outbox/stores',
+    ...nest('names', 'connection', 'lifecycle'),
+    'nest',
+  ],
   dashboard: [
     ...core,
     'events',
@@ -193,7 +210,7 @@ export const PACKAGES = [
   },
   {
     match: /^(@nestjs\/|rxjs(\/|$)|reflect-metadata)/,
-    rooms: [...Object.keys(NEST), 'testing', 'metrics', 'dashboard'],
+    rooms: [...Object.keys(NEST), 'testing', 'metrics', 'dashboard', 'outbox'],
     why: 'the core knows no Nest',
   },
   {

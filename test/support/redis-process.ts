@@ -63,7 +63,7 @@ export interface ServerProcess {
  * A shell that waits for the end of this process, whatever ends it, and then kills the server.
  * Node's own `exit` event does not come when a test runner terminates its worker.
  */
-function guard(pid: number, dir: string, removeDir: boolean): ChildProcess {
+export function guard(pid: number, dir: string, removeDir: boolean): ChildProcess {
   const script = `cat >/dev/null; kill -9 "$1"; ${removeDir ? 'rm -rf "$2"' : ''}`;
   const shell = spawn('sh', ['-c', script, 'sh', `${pid}`, dir], {
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -30,8 +30,8 @@ export interface Connection {
   readonly redactor: Redactor | undefined;
   /** Writes task events to the stream of the fleet, if the module has the option `eventStream`. */
   readonly eventWriter: EventWriter | undefined;
-  /** What the client asks before it enqueues, if the module has the option `transactions`. */
-  readonly transactions: EnqueueTransactions | undefined;
+  /** What the client asks before it enqueues. */
+  readonly transactions: EnqueueTransactions;
 }
 
 /** The connections of an application, by name. */

@@ -1,0 +1,19 @@
+export { AsynqOutboxModule } from './outbox.module.js';
+export type { AsynqOutboxExtras } from './outbox.module.definition.js';
+export type { AsynqOutboxOptions } from './options.js';
+export { AsynqOutbox } from './outbox.js';
+export type {
+  EndedRow,
+  EndState,
+  ExchangeRequest,
+  NewRow,
+  OutboxCounts,
+  OutboxStore,
+  OwnedSender,
+  TakenRow,
+} from './store.js';
+export type { StoreOptions } from './stores/store-options.js';
+export { type ListeningClient, type PgClient, pgOutbox, type PgPool, type PgPoolClient } from './stores/pg.js';
+export { type MysqlConnection, mysqlOutbox, type MysqlPool, type MysqlPoolConnection } from './stores/mysql.js';
+export { type TypeormDataSource, typeormOutbox, type TypeormQueryRunner } from './stores/typeorm.js';
+export { outboxSchema, type OutboxDialect } from './sql/schema.js';

@@ -1,0 +1,89 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { PreparedTask } from '../enqueue/prepared-task.js';
+import { ServerStateError } from '../errors.js';
+import type { EnqueueTransactions, OutboxWriter } from '../transactions/enqueue-transactions.js';
+import type { TransactionScope } from '../transactions/transactions.js';
+import type { ResolvedOutboxOptions } from './options.js';
+import { OutboxRelay } from './relay.js';
+import { rowOf } from './row-codec.js';
+import type { SenderDeps } from './sender.js';
+import type { OutboxCounts } from './store.js';
+
+/** Rows that `retryPoisoned` takes in one transaction. */
+const RETRIED_AT_ONCE = 500;
+
+/** What an outbox needs of a connection. */
+export interface OutboxConnection extends SenderDeps {
+  readonly transactions: EnqueueTransactions;
+}
+
+/** The outbox of a connection: tasks as rows of the application's database. */
+export class AsynqOutbox implements OutboxWriter {
+  private readonly explicit = new AsyncLocalStorage<TransactionScope>();
+  private connected: OutboxRelay | undefined;
+
+  constructor(private readonly options: ResolvedOutboxOptions) {}
+
+  /**
+   * Everything that `work` enqueues becomes rows of this transaction. For transactions that no
+   * `transactions` option sees.
+   *
+   * @example
+   * await dataSource.transaction((manager) => outbox.within(manager, () => this.signUp(manager, email)));
+   *
+   * @param tx what runs statements in it: an EntityManager, a client of `pg`, a connection of `mysql2/promise`
+   * @throws ServerStateError before the application is initialized
+   */
+  within<T>(tx: unknown, work: () => T): T {
+    if (!this.connected) throw notReady();
+    return this.explicit.run({ tx, afterCommit: () => undefined }, work);
+  }
+
+  /** What has not ended. @throws what the database throws */
+  counts(): Promise<OutboxCounts> {
+    return this.options.store.counts();
+  }
+
+  /**
+   * Brings all rows that are committed to Redis, as far as it takes them, also where `relay` is false. For tests and
+   * scripts. @throws what the database throws
+   */
+  drain(): Promise<void> {
+    return this.relay.drain();
+  }
+
+  /** Has the relay try poisoned rows once more: after an update that can read them, say. Returns how many. */
+  async retryPoisoned(): Promise<number> {
+    let retried = 0;
+    for (;;) {
+      const some = await this.options.store.retryPoisoned(RETRIED_AT_ONCE);
+      retried += some;
+      if (some < RETRIED_AT_ONCE) break;
+    }
+    if (retried > 0) this.relay.nudge();
+    return retried;
+  }
+
+  /** @internal */
+  async write(scope: TransactionScope, tasks: readonly PreparedTask[]): Promise<void> {
+    await this.options.store.insert(scope.tx, tasks.map(rowOf));
+    scope.afterCommit(async () => this.relay.nudge());
+  }
+
+  /** Has the client of the connection write rows from now on. @internal */
+  connect({ transactions, broker, relay, events }: OutboxConnection): OutboxRelay {
+    const { current } = transactions;
+    transactions.current = () => this.explicit.getStore() ?? current?.();
+    transactions.outbox = this;
+    this.connected = new OutboxRelay(this.options.store, { broker, relay, events }, this.options);
+    return this.connected;
+  }
+
+  private get relay(): OutboxRelay {
+    if (!this.connected) throw notReady();
+    return this.connected;
+  }
+}
+
+const notReady = (): ServerStateError =>
+  new ServerStateError('the outbox is not ready before the application is initialized; await app.init() first');

@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto';
+import { SystemClock } from '../clock.js';
+import { Loop, type NextDelay } from '../loop.js';
+import { RowSender, type SenderDeps } from './sender.js';
+import type { OutboxStore } from './store.js';
+
+/** How long a sender stays with a relay that says nothing. */
+const LEASE_MS = 30_000;
+/** An idle relay writes nothing for longer than this. */
+const RENEW_MS = 10_000;
+/** How often a relay looks for rows of relays that are gone. */
+const ADOPT_EVERY_MS = 10_000;
+const PURGE_EVERY_MS = 60_000;
+const PURGE_AT_ONCE = 1_000;
+/** Rows of one exchange with the database. */
+const BATCH_SIZE = 1_000;
+/** Exchanges of one pass. */
+const EXCHANGES_PER_PASS = 50;
+
+export interface RelayOptions {
+  /** Milliseconds between looks for rows, where nobody tells of them. */
+  readonly pollInterval: number;
+  /** How long rows are kept that have ended, in milliseconds. */
+  readonly retention: number;
+}
+
+/**
+ * Brings the rows of an outbox to Redis. It owns a sender in the database, by a lease:
+ * 1. send the rows that the sender has taken;
+ * 2. in one transaction, end those that Redis has, and take new ones;
+ * 3. again, until there are none; then wait for a notice, or poll.
+ * After any error it begins with what the database says, and sends again what may have arrived. Beside that, it
+ * takes over senders whose relays are gone, and removes old rows.
+ */
+export class OutboxRelay {
+  private readonly owner = randomUUID();
+  private readonly loop: Loop;
+  private sender: RowSender | undefined;
+  private renewedAt = -Infinity;
+  private adoptedAt = -Infinity;
+  private purgedAt = -Infinity;
+  private endListening: (() => Promise<void>) | undefined;
+  private listens = false;
+  private noticed = false;
+  private stopped = false;
+  private last: Promise<void> = Promise.resolve();
+  private readonly clock = new SystemClock(); // of the database's time, whatever clock tasks have
+
+  constructor(
+    private readonly store: OutboxStore,
+    private readonly deps: SenderDeps,
+    private readonly options: RelayOptions,
+  ) {
+    const { clock } = this;
+    this.loop = new Loop({
+      name: 'outbox relay',
+      clock,
+      runOnce: () => this.alone(() => this.pass()),
+      onError: (loop, error) => deps.events.emit('loopFailed', { loop, error }),
+    });
+  }
+
+  start(): void {
+    this.loop.start();
+  }
+
+  /** Has it look for rows now. */
+  nudge(): void {
+    this.noticed = true;
+    this.loop.trigger();
+  }
+
+  /** Sends all rows that are committed, as far as Redis takes them. @throws what the database throws */
+  async drain(): Promise<void> {
+    while ((await this.alone(() => this.advance())) > 0);
+  }
+
+  /** Resolves when the pass under way is over, and its sender is given back. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.loop.stop();
+    await this.endListening?.();
+    if (this.sender) await this.store.release(this.sender.id, this.owner).catch(() => undefined);
+  }
+
+  /** A pass and `drain` do not mix. */
+  private alone<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.last.then(work);
+    this.last = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    return result;
+  }
+
+  private async pass(): Promise<NextDelay> {
+    await this.listen();
+    await this.tidy();
+    this.noticed = false;
+    for (let exchanges = 0; exchanges < EXCHANGES_PER_PASS; exchanges++) {
+      if (this.stopped || (await this.advance()) === 0) break;
+      if (exchanges === EXCHANGES_PER_PASS - 1) return 0;
+    }
+    if (this.noticed) return 0;
+    return Math.min(this.options.pollInterval, this.sender?.nextTry ?? Infinity);
+  }
+
+  /** One round: sends what is taken, ends it, takes more. Returns how many rows it took. */
+  private async advance(): Promise<number> {
+    try {
+      this.sender ??= new RowSender(await this.store.takeSender(this.owner, LEASE_MS), this.deps);
+      return await this.exchange(this.sender, BATCH_SIZE);
+    } catch (error) {
+      this.sender = undefined; // whether the last step was done, only the database knows
+      throw error;
+    }
+  }
+
+  private async exchange(sender: RowSender, most: number): Promise<number> {
+    await sender.send();
+    const ended = sender.takeEnded();
+    const except = sender.busyQueues;
+    if (ended.length === 0 && this.clock.elapsed() - this.renewedAt < RENEW_MS && !(await this.store.hasNew(except))) {
+      return 0;
+    }
+    const take = Math.max(0, most - sender.backlog);
+    const rows = await this.store.exchange({ sender: sender.id, owner: this.owner, ended, take, except }, LEASE_MS);
+    if (!rows) {
+      this.sender = undefined; // this relay was away for longer than its lease
+      return 1;
+    }
+    this.renewedAt = this.clock.elapsed();
+    sender.add(rows);
+    return rows.length;
+  }
+
+  private async tidy(): Promise<void> {
+    const now = this.clock.elapsed();
+    if (now - this.adoptedAt >= ADOPT_EVERY_MS) {
+      this.adoptedAt = now;
+      await this.adopt();
+    }
+    if (now - this.purgedAt >= PURGE_EVERY_MS) {
+      const removed = await this.store.purge(this.options.retention, PURGE_AT_ONCE);
+      if (removed < PURGE_AT_ONCE) this.purgedAt = now;
+    }
+  }
+
+  /** Sends the rows of senders whose relays are gone. */
+  private async adopt(): Promise<void> {
+    for (;;) {
+      const orphan = await this.store.takeOrphan(this.owner, LEASE_MS);
+      if (!orphan) return;
+      const sender = new RowSender(orphan, this.deps);
+      await sender.send();
+      const request = { sender: sender.id, owner: this.owner, ended: sender.takeEnded(), take: 0, except: [] };
+      await this.store.exchange(request, LEASE_MS);
+      if (sender.backlog > 0) return; // it stays this relay's for the time of the lease; then it is tried again
+      await this.store.release(sender.id, this.owner);
+    }
+  }
+
+  private async listen(): Promise<void> {
+    if (this.listens || !this.store.listen) return;
+    const onLost = (): void => {
+      this.listens = false;
+      this.endListening = undefined;
+    };
+    this.endListening = await this.store.listen(() => this.nudge(), onLost);
+    this.listens = true;
+  }
+}

@@ -1,0 +1,213 @@
+import { backoff } from '../async.js';
+import type { Broker } from '../broker/broker.js';
+import type { Row } from '../broker/rows.js';
+import { CALL_LIMITS, type CallLimits } from '../enqueue/requests.js';
+import { LinkedProducer } from '../enqueue/linked-producer.js';
+import { prepared, type PreparedTask } from '../enqueue/prepared-task.js';
+import type { EnqueueReply } from '../enqueue/producing.js';
+import { resultOf } from '../enqueue/enqueue-result.js';
+import { AsynqError } from '../errors.js';
+import type { AsynqEvents } from '../events/events.js';
+import type { Relay } from '../links/relay.js';
+import { hasLinks, requestOf, type RowRequest } from './row-codec.js';
+import type { EndedRow, OwnedSender, TakenRow } from './store.js';
+
+export interface SenderDeps {
+  readonly broker: Pick<Broker, 'rows' | 'links' | 'clock'>;
+  /** Carries what linked tasks tell each other. */
+  readonly relay: Pick<Relay, 'carry'>;
+  readonly events: AsynqEvents;
+}
+
+/** A row that is read, and waits for its turn. */
+interface ReadyRow {
+  readonly row: TakenRow;
+  readonly request: RowRequest;
+}
+
+/** A queue whose rows could not be sent. */
+interface Stuck {
+  readonly failures: number;
+  /** Not before: milliseconds of the clock's `elapsed`. */
+  readonly until: number;
+}
+
+/** The longest pause of a queue, in milliseconds. */
+const LONGEST_PAUSE_MS = 30_000;
+
+/** Errors that are about the task, whenever it is sent. */
+const OF_THE_TASK: readonly string[] = ['ASYNQ_INVALID_TASK', 'ASYNQ_UNDECODABLE_MESSAGE'];
+
+/**
+ * Sends the rows of one sender, queue by queue in the order of their numbers. What may have arrived is sent
+ * again as often as it takes: the numbers keep it from arriving twice. A queue that cannot be reached
+ * stops no other.
+ */
+export class RowSender {
+  readonly id: string;
+  /** In the order of their numbers. */
+  private readonly waiting = new Map<string, ReadyRow[]>();
+  private readonly stuck = new Map<string, Stuck>();
+  private ended: EndedRow[] = [];
+
+  constructor(
+    { id, rows }: OwnedSender,
+    private readonly deps: SenderDeps,
+  ) {
+    this.id = id;
+    this.add(rows);
+  }
+
+  /** How many rows wait to be sent. */
+  get backlog(): number {
+    let count = 0;
+    for (const rows of this.waiting.values()) count += rows.length;
+    return count;
+  }
+
+  /** Queues that cannot be reached, or still have rows here. Rows of these are not to be taken. */
+  get busyQueues(): string[] {
+    return [...this.waiting.keys()];
+  }
+
+  /** Milliseconds until a queue is tried again; `undefined` when none waits for that. */
+  get nextTry(): number | undefined {
+    const now = this.deps.broker.clock.elapsed();
+    const times = [...this.stuck.values()].map(({ until }) => Math.max(0, until - now));
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  /** Rows that have ended since the last call of this. */
+  takeEnded(): EndedRow[] {
+    const { ended } = this;
+    this.ended = [];
+    return ended;
+  }
+
+  add(rows: readonly TakenRow[]): void {
+    for (const row of rows) {
+      try {
+        const ready = { row, request: requestOf(row) };
+        const line = this.waiting.get(row.queue);
+        if (line) line.push(ready);
+        else this.waiting.set(row.queue, [ready]);
+      } catch (error) {
+        this.poison(row, error);
+      }
+    }
+  }
+
+  /** Sends what waits, except to queues that are to be tried later. Never rejects. */
+  async send(): Promise<void> {
+    const now = this.deps.broker.clock.elapsed();
+    const queues = [...this.waiting.keys()].filter((queue) => (this.stuck.get(queue)?.until ?? 0) <= now);
+    await Promise.all(queues.map((queue) => this.sendTo(queue)));
+  }
+
+  private async sendTo(queue: string): Promise<void> {
+    const line = this.waiting.get(queue)!;
+    try {
+      while (line.length > 0) await this.sendSome(queue, line);
+      this.waiting.delete(queue);
+      this.stuck.delete(queue);
+    } catch (error) {
+      const failures = (this.stuck.get(queue)?.failures ?? 0) + 1;
+      const pause = backoff(failures, { longest: LONGEST_PAUSE_MS });
+      this.stuck.set(queue, { failures, until: this.deps.broker.clock.elapsed() + pause });
+      this.deps.events.emit('rowsUnsent', { queue, rows: line.length, error });
+    }
+  }
+
+  /** Sends the first rows of a line in one call, and removes them from it. */
+  private async sendSome(queue: string, line: ReadyRow[]): Promise<void> {
+    const some = firstOf(line, CALL_LIMITS);
+    let replies: readonly EnqueueReply[];
+    try {
+      replies = await this.call(queue, some);
+    } catch (error) {
+      if (!isOfTheTask(error)) throw error;
+      if (some.length === 1) this.poison(line.shift()!.row, error);
+      else await this.sendOneByOne(queue, line, some.length);
+      return;
+    }
+    line.splice(0, some.length);
+    some.forEach((ready, index) => this.end(ready, replies[index]!));
+  }
+
+  private async sendOneByOne(queue: string, line: ReadyRow[], count: number): Promise<void> {
+    for (let left = count; left > 0; left--) {
+      const [first] = line;
+      try {
+        const [reply] = await this.call(queue, [first!]);
+        line.shift();
+        this.end(first!, reply!);
+      } catch (error) {
+        if (!isOfTheTask(error)) throw error;
+        line.shift();
+        this.poison(first!.row, error);
+      }
+    }
+  }
+
+  /** The rows are all plain, or all with links. */
+  private call(queue: string, some: readonly ReadyRow[]): Promise<readonly EnqueueReply[]> {
+    const { broker, relay } = this.deps;
+    const numbers = new Map<unknown, number>();
+    const requests = some.map(({ row, request }) => {
+      const current = inTime(request, broker.clock.now());
+      numbers.set(current, row.number);
+      return current;
+    });
+    const numbered = <R extends RowRequest>(of: readonly R[]): Row<R>[] =>
+      of.map((request) => ({ request, number: numbers.get(request)! }));
+    if (!hasLinks(some[0]!.request)) return broker.rows.enqueue(queue, this.id, numbered(requests));
+    const links = {
+      watch: broker.links.watch.bind(broker.links),
+      enqueue: (of: string, accepted: readonly RowRequest[]) =>
+        broker.rows.enqueueLinked(of, this.id, numbered(accepted)),
+    };
+    return new LinkedProducer(links, relay).enqueue(queue, requests);
+  }
+
+  private end({ row, request }: ReadyRow, reply: EnqueueReply): void {
+    const { id, type, queue } = request.message;
+    const { ok, error } = resultOf(taskOf(request, this.deps.broker.clock.now()), reply, this.deps.events);
+    if (ok) this.ended.push({ id: row.id, state: 'sent' });
+    else {
+      this.ended.push({ id: row.id, state: 'refused', error: error.message });
+      this.deps.events.emit('refusedAfterCommit', { task: { id, type, queue }, error });
+    }
+  }
+
+  private poison({ id, queue }: TakenRow, error: unknown): void {
+    this.ended.push({ id, state: 'poisoned', error: error instanceof Error ? error.message : String(error) });
+    this.deps.events.emit('rowPoisoned', { row: id, queue, error });
+  }
+}
+
+const isOfTheTask = (error: unknown): boolean => error instanceof AsynqError && OF_THE_TASK.includes(error.code);
+
+/** A time that has passed meanwhile is no time. */
+function inTime(request: RowRequest, now: number): RowRequest {
+  if (request.processAt === undefined || request.processAt * 1000 > now || hasLinks(request)) return request;
+  const { processAt: _, ...rest } = request;
+  return rest;
+}
+
+const taskOf = (request: RowRequest, now: number): PreparedTask =>
+  hasLinks(request) && request.wait
+    ? { request, state: 'waiting', nextProcessAt: request.wait.deadline * 1000, linked: true }
+    : prepared(request, now);
+
+/** Rows of one kind that go into one call. */
+function firstOf(line: readonly ReadyRow[], { tasks, bytes }: CallLimits): ReadyRow[] {
+  const linked = hasLinks(line[0]!.request);
+  const some: ReadyRow[] = [];
+  let size = 0;
+  for (const ready of line) {
+    size += ready.row.message.length;
+    if (some.length > 0 && (some.length === tasks || size > bytes || hasLinks(ready.request) !== linked)) break;
+    some.push(ready);
+  }
+  return some;
+}

@@ -1,0 +1,37 @@
+import type { SqlDialect } from './dialect.js';
+import { indexPrefix } from './table.js';
+
+/** PostgreSQL 12 or later. */
+export const POSTGRES: SqlDialect = {
+  name: 'postgres',
+  placeholder: (n) => `$${n}`,
+  now: '(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint',
+  skipLocked: 'FOR UPDATE SKIP LOCKED',
+  schema: (table) => [
+    `CREATE TABLE ${table} (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  queue text NOT NULL,
+  task_id text NOT NULL,
+  type text NOT NULL,
+  message bytea NOT NULL,
+  details text NOT NULL,
+  state varchar(8) NOT NULL,
+  sender varchar(36),
+  number bigint,
+  error text,
+  created_at bigint NOT NULL,
+  ended_at bigint
+)`,
+    `CREATE INDEX ${indexPrefix(table)}_new ON ${table} (id) WHERE state = 'new'`,
+    `CREATE INDEX ${indexPrefix(table)}_taken ON ${table} (sender, number) WHERE state = 'taken'`,
+    `CREATE INDEX ${indexPrefix(table)}_poisoned ON ${table} (id) WHERE state = 'poisoned'`,
+    `CREATE INDEX ${indexPrefix(table)}_ended ON ${table} (ended_at) WHERE state IN ('sent', 'refused')`,
+    `CREATE TABLE ${table}_senders (
+  id varchar(36) PRIMARY KEY,
+  number bigint NOT NULL,
+  owner varchar(36) NOT NULL,
+  owned_until bigint NOT NULL
+)`,
+  ],
+  notify: (channel) => `SELECT pg_notify('${channel}', '')`,
+};

@@ -1,0 +1,100 @@
+/** A task as it is written into the table. */
+export interface NewRow {
+  readonly queue: string;
+  readonly taskId: string;
+  readonly type: string;
+  /** asynq's message. */
+  readonly message: Buffer;
+  /** JSON of what the message does not have: time, lock, links. */
+  readonly details: string;
+}
+
+/** A row that a sender has taken. */
+export interface TakenRow {
+  readonly id: number;
+  /** Grows within a sender. */
+  readonly number: number;
+  readonly queue: string;
+  readonly message: Buffer;
+  readonly details: string;
+}
+
+/**
+ * `sent`: Redis has the task. `refused`: Redis wants no such task: its lock is held, its id is taken, or what it
+ * was to wait for cannot be found. `poisoned`: it cannot be read; somebody must look.
+ */
+export type EndState = 'sent' | 'refused' | 'poisoned';
+
+export interface EndedRow {
+  readonly id: number;
+  readonly state: EndState;
+  /** Why it was not sent. */
+  readonly error?: string;
+}
+
+/** A sender that this relay owns, with the rows that it had taken before. */
+export interface OwnedSender {
+  readonly id: string;
+  /** In the order of their numbers. It is not known which of them Redis has. */
+  readonly rows: readonly TakenRow[];
+}
+
+export interface OutboxCounts {
+  /** Rows that no relay has taken. */
+  readonly fresh: number;
+  /** Rows that a relay has taken, and not ended. */
+  readonly taken: number;
+  readonly poisoned: number;
+  /** Milliseconds since the oldest row was written that is not ended; 0 when there is none. */
+  readonly oldest: number;
+}
+
+export interface ExchangeRequest {
+  readonly sender: string;
+  readonly owner: string;
+  readonly ended: readonly EndedRow[];
+  /** The most rows to take. */
+  readonly take: number;
+  /** Queues whose rows are left alone. */
+  readonly except: readonly string[];
+}
+
+/**
+ * The tables of an outbox in one database. Every method but `insert` is one transaction of its own, and may be
+ * called by many processes at once. Times are of the database's clock.
+ */
+export interface OutboxStore {
+  /** @throws InvalidOptionError when a table or a column is missing */
+  check(): Promise<void>;
+  /**
+   * Writes rows in a transaction of the application.
+   *
+   * @param tx what runs statements in it: see TransactionScope
+   * @throws InvalidTaskError when `tx` is nothing that this store knows
+   */
+  insert(tx: unknown, rows: readonly NewRow[]): Promise<void>;
+  /** Takes a sender that is the owner's, or whose owner is gone; else makes one. Its lease begins anew. */
+  takeSender(owner: string, lease: number): Promise<OwnedSender>;
+  /** Takes a sender whose owner is gone, if it has rows that are not ended. */
+  takeOrphan(owner: string, lease: number): Promise<OwnedSender | undefined>;
+  /**
+   * Ends rows and takes new ones, in one step, if the owner has the sender still; its lease begins anew.
+   *
+   * @returns the rows; `undefined`: the sender is another's, and nothing was done
+   */
+  exchange(request: ExchangeRequest, lease: number): Promise<TakenRow[] | undefined>;
+  /** Gives a sender back, so that the next relay can take it. */
+  release(sender: string, owner: string): Promise<void>;
+  /** Whether there are rows to take. */
+  hasNew(except: readonly string[]): Promise<boolean>;
+  counts(): Promise<OutboxCounts>;
+  /** Removes sent and refused rows that are older, at most `limit`. Returns how many. @param age milliseconds */
+  purge(age: number, limit: number): Promise<number>;
+  /** Makes poisoned rows new again, at most `limit`. Returns how many. */
+  retryPoisoned(limit: number): Promise<number>;
+  /**
+   * Calls back when rows are committed, by any process, until the connection is lost or the returned function
+   * is called. Absent: the database cannot tell.
+   */
+  listen?(onRows: () => void, onLost: () => void): Promise<() => Promise<void>>;
+}

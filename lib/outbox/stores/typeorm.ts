@@ -1,0 +1,101 @@
+import { InvalidOptionError, InvalidTaskError } from '../../errors.js';
+import { describe } from '../../validation.js';
+import type { SqlDialect } from '../sql/dialect.js';
+import { MYSQL } from '../sql/mysql.js';
+import { POSTGRES } from '../sql/postgres.js';
+import { type RunSql, type SqlDatabase, type SqlRow, SqlStore } from '../sql/sql-store.js';
+import type { OutboxStore } from '../store.js';
+import { hasMethods } from './methods.js';
+import { listenByPg, type ListeningClient } from './pg.js';
+import { readStoreOptions, type StoreOptions } from './store-options.js';
+
+/** A QueryRunner of TypeORM. */
+export interface TypeormQueryRunner {
+  connect(): Promise<unknown>;
+  query(text: string, values?: unknown[]): Promise<unknown>;
+  startTransaction(isolation?: 'READ COMMITTED'): Promise<void>;
+  commitTransaction(): Promise<void>;
+  rollbackTransaction(): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** A DataSource of TypeORM. */
+export interface TypeormDataSource {
+  readonly options: { readonly type: string };
+  createQueryRunner(): TypeormQueryRunner;
+}
+
+const DIALECTS: Readonly<Record<string, SqlDialect>> = { postgres: POSTGRES, mysql: MYSQL, mariadb: MYSQL };
+
+/**
+ * The outbox in the database of a TypeORM DataSource: PostgreSQL, MySQL or MariaDB. A transaction is its
+ * EntityManager or QueryRunner.
+ *
+ * @example
+ * AsynqOutboxModule.forRootAsync({
+ *   inject: [DataSource],
+ *   useFactory: (dataSource: DataSource) => ({ store: typeormOutbox(dataSource) }),
+ * })
+ *
+ * @throws InvalidOptionError when the database is another one
+ */
+export function typeormOutbox(dataSource: TypeormDataSource, options?: StoreOptions): OutboxStore {
+  if (!hasMethods(dataSource, ['createQueryRunner'])) throw new InvalidOptionError('typeormOutbox takes a DataSource');
+  const { type } = dataSource.options;
+  const dialect = DIALECTS[type];
+  if (!dialect) {
+    throw new InvalidOptionError(
+      `typeormOutbox knows the databases ${Object.keys(DIALECTS).join(', ')}, not ${describe(type)}: its relay needs a connection of its own`,
+    );
+  }
+  return new SqlStore(new TypeormDatabase(dataSource, dialect), readStoreOptions(options, 'typeormOutbox'));
+}
+
+const runnerOfTypeorm =
+  (runner: Pick<TypeormQueryRunner, 'query'>): RunSql =>
+  async ({ text, values }) => {
+    const rows = await runner.query(text, [...values]);
+    return Array.isArray(rows) ? (rows as SqlRow[]) : [];
+  };
+
+class TypeormDatabase implements SqlDatabase {
+  readonly listen: SqlDatabase['listen'];
+
+  constructor(
+    private readonly dataSource: TypeormDataSource,
+    readonly dialect: SqlDialect,
+  ) {
+    if (dialect === POSTGRES) this.listen = (...args) => this.listenOnPostgres(...args);
+  }
+
+  runnerOf(tx: unknown): RunSql {
+    if (hasMethods(tx, ['query'])) return runnerOfTypeorm(tx as TypeormQueryRunner);
+    throw new InvalidTaskError('typeormOutbox needs the EntityManager or the QueryRunner of the transaction');
+  }
+
+  async transaction<T>(work: (run: RunSql) => Promise<T>): Promise<T> {
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      await runner.startTransaction('READ COMMITTED');
+      const result = await work(runnerOfTypeorm(runner));
+      await runner.commitTransaction();
+      return result;
+    } catch (error) {
+      await runner.rollbackTransaction().catch(() => undefined);
+      throw error;
+    } finally {
+      await runner.release();
+    }
+  }
+
+  private async listenOnPostgres(
+    channel: string,
+    onRows: () => void,
+    onLost: () => void,
+  ): Promise<() => Promise<void>> {
+    const runner = this.dataSource.createQueryRunner();
+    const client = (await runner.connect()) as ListeningClient;
+    // A runner whose connection is lost has given it back by itself.
+    return listenByPg(client, () => void runner.release(), channel, onRows, onLost);
+  }
+}

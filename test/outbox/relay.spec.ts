@@ -1,0 +1,218 @@
+import { Injectable, Module } from '@nestjs/common';
+import { ClsPluginTransactional, Transactional, TransactionHost } from '@nestjs-cls/transactional';
+import { TransactionalAdapterTypeOrm } from '@nestjs-cls/transactional-adapter-typeorm';
+import { AsynqClient, AsynqModule, clsTransactions, defineTask, TaskHandler } from 'nestjs-asynq';
+import { AsynqOutbox, AsynqOutboxModule, type AsynqOutboxOptions, pgOutbox, typeormOutbox } from 'nestjs-asynq/outbox';
+import { ClsModule } from 'nestjs-cls';
+import { DataSource } from 'typeorm';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { rejection, testApp } from '../nest/support.js';
+import type { DatabaseServer } from '../support/database-server.js';
+import { createTables, PG, type StoreWorld } from './stores.js';
+
+const Mail = defineTask<{ n: number }>('mail', { queue: 'mails' });
+const Paid = defineTask<{ n: number }>('paid', { key: ({ n }) => String(n), rememberFor: '1h' });
+const Report = defineTask<{ n: number }>('report', { key: ({ n }) => String(n), after: Paid });
+
+let server: DatabaseServer;
+let world: StoreWorld;
+beforeAll(async () => {
+  server = await PG.start();
+  world = await PG.open(server.port);
+});
+afterAll(async () => {
+  await world.close();
+  await server.stop();
+});
+beforeEach(() => createTables(world, PG));
+
+const boot = (options: Partial<AsynqOutboxOptions> = {}) =>
+  testApp({ imports: [AsynqOutboxModule.forRoot({ store: world.store, relay: false, ...options })] });
+
+describe('an outbox', () => {
+  it('stores tasks in the transaction, and its relay brings them to their queues as they are', async () => {
+    const { app, tasks } = await boot();
+    await app.init();
+    const [asynq, outbox] = [app.get(AsynqClient), app.get(AsynqOutbox)];
+    const info = await world.transaction((tx) =>
+      outbox.within(tx, async () => {
+        const made = await asynq.enqueue(Mail, { n: 1 }, { maxRetry: 3, headers: { a: 'b' } });
+        await asynq.enqueueMany(Mail, [{ n: 2 }, { n: 3 }], { processIn: '1h', unique: '2h' });
+        return made;
+      }),
+    );
+    const rolledBack = world.transaction((tx) =>
+      outbox.within(tx, async () => {
+        await asynq.enqueue(Mail, { n: 4 });
+        throw new Error('roll back');
+      }),
+    );
+    expect((await rejection(rolledBack)).message).toBe('roll back');
+    expect(tasks.enqueued()).toEqual([]);
+    expect(await outbox.counts()).toMatchObject({ fresh: 3 });
+    await outbox.drain();
+    expect(await outbox.counts()).toEqual({ fresh: 0, taken: 0, poisoned: 0, oldest: 0 });
+    const [first, second] = tasks.enqueued(Mail);
+    expect(first).toMatchObject({ id: info.id, payload: { n: 1 }, maxRetry: 3, headers: { a: 'b' }, state: 'pending' });
+    expect(second).toMatchObject({ payload: { n: 2 }, state: 'scheduled' });
+    expect(tasks.enqueued(Mail)).toHaveLength(3);
+    await asynq.enqueue(Mail, { n: 5 }); // in no transaction: at once
+    expect(tasks.enqueued(Mail)).toHaveLength(4);
+    expect(await rejection(asynq.enqueue(Mail, { n: 2 }, { unique: '1h' }))).toMatchObject({
+      code: 'ASYNQ_DUPLICATE_TASK',
+    });
+  });
+
+  it('stores tasks that wait for others', async () => {
+    const { app, tasks } = await boot();
+    await app.init();
+    const [asynq, outbox] = [app.get(AsynqClient), app.get(AsynqOutbox)];
+    await world.transaction((tx) => outbox.within(tx, () => asynq.enqueue(Report, { n: 1 })));
+    const missing = { after: { queue: 'mails', id: 'nobody' } };
+    await world.transaction((tx) => outbox.within(tx, () => asynq.enqueue('t', {}, missing)));
+    await outbox.drain();
+    expect(tasks.waiting(Report)).toHaveLength(1);
+    expect(tasks.enqueued('t')).toEqual([]);
+    expect(await world.sql(`SELECT type, state, error FROM asynq_outbox ORDER BY id`)).toMatchObject([
+      { type: 'report', state: 'sent', error: null },
+      { type: 't', state: 'refused', error: expect.stringContaining('nobody') as string },
+    ]);
+  });
+
+  it('notes why a task was refused', async () => {
+    const { app, tasks } = await boot();
+    await app.init();
+    const [asynq, outbox] = [app.get(AsynqClient), app.get(AsynqOutbox)];
+    await world.transaction((tx) =>
+      outbox.within(tx, () => asynq.enqueueMany(Mail, [{ n: 1 }, { n: 1 }, { n: 2 }], { unique: '1h' })),
+    );
+    await outbox.drain();
+    expect(tasks.enqueued(Mail)).toHaveLength(2);
+    expect(await world.sql(`SELECT state, error FROM asynq_outbox ORDER BY id`)).toMatchObject([
+      { state: 'sent' },
+      { state: 'refused', error: expect.stringContaining('task already exists') as string },
+      { state: 'sent' },
+    ]);
+  });
+
+  it('keeps a row that cannot be read, and sends those around it', async () => {
+    const { app, tasks } = await boot();
+    await app.init();
+    const [asynq, outbox] = [app.get(AsynqClient), app.get(AsynqOutbox)];
+    await world.transaction((tx) => outbox.within(tx, () => asynq.enqueueMany(Mail, [{ n: 1 }, { n: 2 }, { n: 3 }])));
+    const [{ message }] = (await world.sql(
+      `UPDATE asynq_outbox r SET message = '\\xff' FROM asynq_outbox b WHERE b.id = r.id AND r.id = 2 RETURNING b.message`,
+    )) as [{ message: Buffer }];
+    await outbox.drain();
+    expect(tasks.enqueued(Mail).map(({ payload }) => payload.n)).toEqual([1, 3]);
+    expect(await outbox.counts()).toMatchObject({ fresh: 0, poisoned: 1 });
+    expect(await world.sql(`SELECT error FROM asynq_outbox WHERE state = 'poisoned'`)).toMatchObject([
+      { error: expect.stringContaining('row 2 of the outbox cannot be read') as string },
+    ]);
+    await world.sql(`UPDATE asynq_outbox SET message = '\\x${message.toString('hex')}' WHERE id = 2`);
+    expect(await outbox.retryPoisoned()).toBe(1);
+    await outbox.drain();
+    expect(tasks.enqueued(Mail).map(({ payload }) => payload.n)).toEqual([1, 3, 2]);
+  });
+
+  it('is told of rows by PostgreSQL, and works with handlers', async () => {
+    const seen: number[] = [];
+    let done = (): void => {};
+    const both = new Promise<void>((resolve) => (done = resolve));
+    @Injectable()
+    class Mails {
+      @TaskHandler(Mail)
+      mail({ n }: { n: number }): void {
+        if (seen.push(n) === 2) done();
+      }
+    }
+    @Module({
+      imports: [
+        AsynqModule.forRoot({ connection: 'memory', server: { queues: { mails: 1 } } }),
+        AsynqOutboxModule.forRoot({ store: world.store, pollInterval: '10s' }),
+      ],
+      providers: [Mails],
+    })
+    class App {}
+    const { Test } = await import('@nestjs/testing');
+    const app = await Test.createTestingModule({ imports: [App] }).compile();
+    onTestFinished(() => app.close());
+    await app.init();
+    const [asynq, outbox] = [app.get(AsynqClient), app.get(AsynqOutbox)];
+    await world.transaction((tx) => outbox.within(tx, () => asynq.enqueueMany(Mail, [{ n: 1 }, { n: 2 }])));
+    await both;
+    expect(seen).toEqual([1, 2]);
+  });
+
+  it('is the same call as after-commit: with transactions, enqueue writes rows', async () => {
+    const source = await new DataSource({
+      type: 'postgres',
+      host: '127.0.0.1',
+      port: server.port,
+      username: 'postgres',
+      database: 'postgres',
+    }).initialize();
+    onTestFinished(() => source.destroy());
+    @Module({ providers: [{ provide: DataSource, useValue: source }], exports: [DataSource] })
+    class Database {}
+    @Injectable()
+    class Signup {
+      constructor(
+        private readonly asynq: AsynqClient,
+        private readonly host: TransactionHost<TransactionalAdapterTypeOrm>,
+      ) {}
+      @Transactional()
+      async signUp(n: number): Promise<void> {
+        await this.host.tx.query(`INSERT INTO users VALUES (${n})`);
+        await this.asynq.enqueue(Mail, { n });
+        if (n === 2) throw new Error('roll back');
+      }
+    }
+    await world.sql('DROP TABLE IF EXISTS users');
+    await world.sql('CREATE TABLE users (n int)');
+    const adapter = new TransactionalAdapterTypeOrm({ dataSourceToken: DataSource });
+    const { app, tasks } = await testApp(
+      {
+        imports: [
+          ClsModule.forRoot({ plugins: [new ClsPluginTransactional({ imports: [Database], adapter })] }),
+          AsynqOutboxModule.forRootAsync({
+            imports: [Database],
+            inject: [DataSource],
+            useFactory: (dataSource: DataSource) => ({ store: typeormOutbox(dataSource), relay: false }),
+          }),
+        ],
+        providers: [Signup],
+      },
+      { transactions: clsTransactions() },
+    );
+    await app.init();
+    await app.get(Signup).signUp(1);
+    await app
+      .get(Signup)
+      .signUp(2)
+      .catch(() => undefined);
+    expect(tasks.enqueued(Mail)).toEqual([]);
+    expect(await world.sql('SELECT state FROM asynq_outbox')).toEqual([{ state: 'new' }]);
+    await app.get(AsynqOutbox).drain();
+    expect(tasks.enqueued(Mail).map(({ payload }) => payload)).toEqual([{ n: 1 }]);
+  });
+
+  it('fails at boot without its tables, and refuses wrong options', async () => {
+    await world.sql('DROP TABLE asynq_outbox');
+    const { app } = await boot();
+    expect(await rejection(app.init())).toMatchObject({ code: 'ASYNQ_INVALID_OPTION' });
+    await createTables(world, PG);
+    expect((await rejection(boot({ store: {} as never }))).message).toContain('AsynqOutboxModule option store must be');
+    expect((await rejection(boot({ pollInterval: '11s' }))).message).toContain('from 1 ms to 10 s');
+    const other = await boot({ connection: 'nobody' });
+    expect((await rejection(other.app.init())).message).toContain('nobody');
+    expect((await rejection(boot({ realy: true } as never))).message).toContain('did you mean "relay"');
+    expect(() => pgOutbox({} as never)).toThrow('pgOutbox takes a Pool');
+    expect(() => pgOutbox(new pg.Pool(), { table: 'x; DROP' })).toThrow('small letters');
+    const sqlite = new DataSource({ type: 'sqljs' });
+    expect(() => typeormOutbox(sqlite)).toThrow(
+      'typeormOutbox knows the databases postgres, mysql, mariadb, not "sqljs"',
+    );
+  });
+});

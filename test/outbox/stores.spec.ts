@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import type { OutboxStore } from 'nestjs-asynq/outbox';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { DatabaseServer } from '../support/database-server.js';
+import { createTables, KINDS, type StoreWorld } from './stores.js';
+
+const LEASE = 30_000;
+/** Over before it begins; MariaDB's clock has whole seconds. */
+const OVER = -2_000;
+const NONE = { ended: [], except: [] } as const;
+
+const row = (queue: string, taskId: string = randomUUID()) => ({
+  queue,
+  taskId,
+  type: 'mail',
+  message: Buffer.from([0, 255, 39, 92]),
+  details: '{"a":"\\\\\'ü"}',
+});
+
+/** What a store promises, whatever database and library it is on. */
+describe.each(KINDS)('the store of $name', (kind) => {
+  let server: DatabaseServer;
+  let world: StoreWorld;
+  let store: OutboxStore;
+  beforeAll(async () => {
+    server = await kind.start();
+  });
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    world = await kind.open(server.port);
+    ({ store } = world);
+    await createTables(world, kind);
+  });
+  afterEach(() => world.close());
+
+  const insert = (...queues: string[]) =>
+    world.transaction((tx) =>
+      store.insert(
+        tx,
+        queues.map((queue) => row(queue)),
+      ),
+    );
+  const ids = (rows: readonly { readonly id: number }[] = []) => rows.map(({ id }) => id);
+
+  it('gives rows of committed transactions only, as they were written, once', async () => {
+    await insert('a', 'b');
+    await world
+      .transaction(async (tx) => {
+        await store.insert(tx, [row('a')]);
+        throw new Error('roll back');
+      })
+      .catch(() => undefined);
+    expect(await store.hasNew([])).toBe(true);
+    const { id: sender, rows } = await store.takeSender('me', LEASE);
+    expect(rows).toEqual([]);
+    const taken = (await store.exchange({ sender, owner: 'me', take: 10, ...NONE }, LEASE))!;
+    expect(taken).toMatchObject([{ queue: 'a', message: row('').message, details: row('').details }, { queue: 'b' }]);
+    expect(Buffer.isBuffer(taken[0]!.message)).toBe(true);
+    expect(taken[1]!.number).toBeGreaterThan(taken[0]!.number);
+    expect(taken[0]!.number).toBeGreaterThan(1e15);
+    expect(await store.exchange({ sender, owner: 'me', take: 10, ...NONE }, LEASE)).toEqual([]);
+    expect(await store.hasNew([])).toBe(false);
+    expect(await store.counts()).toMatchObject({ fresh: 0, taken: 2, poisoned: 0 });
+    const ended = ids(taken).map((id) => ({ id, state: 'sent' as const }));
+    await store.exchange({ sender, owner: 'me', take: 10, except: [], ended }, LEASE);
+    expect(await store.counts()).toEqual({ fresh: 0, taken: 0, poisoned: 0, oldest: 0 });
+  });
+
+  it('numbers rows of a sender ever higher, also when later ids are lower', async () => {
+    await insert('late', 'a', 'a');
+    const { id: sender } = await store.takeSender('me', LEASE);
+    const first = (await store.exchange({ sender, owner: 'me', take: 10, ended: [], except: ['late'] }, LEASE))!;
+    const second = (await store.exchange({ sender, owner: 'me', take: 10, ...NONE }, LEASE))!;
+    expect(first.map(({ queue }) => queue)).toEqual(['a', 'a']);
+    expect(second.map(({ queue }) => queue)).toEqual(['late']);
+    expect(second[0]!.number).toBeGreaterThan(first[1]!.number);
+  });
+
+  it('gives a row to one of two relays, and neither waits for the other', async () => {
+    await insert(...Array.from({ length: 20 }, () => 'a'));
+    const one = await store.takeSender('one', LEASE);
+    const two = await store.takeSender('two', LEASE);
+    expect(two.id).not.toBe(one.id);
+    const takes = await Promise.all(
+      [one, two, one, two].map(({ id }) =>
+        store.exchange({ sender: id, owner: id === one.id ? 'one' : 'two', take: 5, ...NONE }, LEASE),
+      ),
+    );
+    const all = takes.flatMap((rows) => ids(rows!));
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  it('lets only the owner of a sender end and take rows', async () => {
+    await insert('a');
+    const { id: sender } = await store.takeSender('me', OVER);
+    const rows = await store.exchange({ sender, owner: 'me', take: 1, ...NONE }, OVER);
+    const orphan = (await store.takeOrphan('other', LEASE))!;
+    expect(orphan.id).toBe(sender);
+    expect(orphan.rows).toEqual(rows);
+    const ended = [{ id: rows![0]!.id, state: 'sent' as const }];
+    expect(await store.exchange({ sender, owner: 'me', take: 1, except: [], ended }, LEASE)).toBeUndefined();
+    expect(await store.counts()).toMatchObject({ taken: 1 });
+    await store.release(sender, 'me'); // not its own any more
+    expect(await store.takeOrphan('third', LEASE)).toBeUndefined();
+    expect((await store.takeSender('other', LEASE)).rows).toEqual(rows);
+    await store.release(sender, 'other');
+    expect((await store.takeSender('fourth', LEASE)).id).toBe(sender);
+  });
+
+  it('keeps poisoned rows, and makes them new again on demand', async () => {
+    await insert('a', 'a', 'a');
+    const { id: sender } = await store.takeSender('me', LEASE);
+    const rows = (await store.exchange({ sender, owner: 'me', take: 10, ...NONE }, LEASE))!;
+    const ended = rows.map(({ id }, index) =>
+      index === 0
+        ? { id, state: 'poisoned' as const, error: "it's bad" }
+        : { id, state: 'refused' as const, error: 'taken' },
+    );
+    await store.exchange({ sender, owner: 'me', take: 0, except: [], ended }, LEASE);
+    expect(await store.counts()).toMatchObject({ fresh: 0, taken: 0, poisoned: 1 });
+    expect(await store.purge(OVER, 10)).toBe(2);
+    expect(await store.retryPoisoned(10)).toBe(1);
+    expect(await store.retryPoisoned(10)).toBe(0);
+    expect(await store.counts()).toMatchObject({ fresh: 1, poisoned: 0 });
+  });
+
+  it('removes ended rows that are old enough', async () => {
+    await insert('a', 'a', 'a');
+    const { id: sender } = await store.takeSender('me', LEASE);
+    const rows = (await store.exchange({ sender, owner: 'me', take: 2, ...NONE }, LEASE))!;
+    const ended = ids(rows).map((id) => ({ id, state: 'sent' as const }));
+    await store.exchange({ sender, owner: 'me', take: 0, except: [], ended }, LEASE);
+    expect(await store.purge(3_600_000, 10)).toBe(0);
+    expect(await store.purge(OVER, 1)).toBe(1);
+    expect(await store.purge(OVER, 10)).toBe(1);
+    expect(await store.counts()).toMatchObject({ fresh: 1 });
+  });
+
+  it('fails its check without its tables, and says how to make them', async () => {
+    await store.check();
+    await world.sql('DROP TABLE asynq_outbox_senders');
+    await expect(store.check()).rejects.toMatchObject({
+      code: 'ASYNQ_INVALID_OPTION',
+      message: expect.stringMatching(/npx nestjs-asynq outbox sql --dialect (postgres|mysql)" prints/) as string,
+    });
+  });
+
+  it('refuses what is no transaction', async () => {
+    await expect(store.insert({}, [row('a')])).rejects.toMatchObject({ code: 'ASYNQ_INVALID_TASK' });
+  });
+
+  it('tells of rows when they are committed, if its database can', async () => {
+    if (!store.listen) return expect(kind.name).toMatch(/MariaDB/);
+    let told = (): void => {};
+    const notice = new Promise<void>((resolve) => (told = resolve));
+    const end = await store.listen(told, () => undefined);
+    await insert('a');
+    await notice;
+    await end();
+  });
+});

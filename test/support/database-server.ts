@@ -1,0 +1,185 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { chownSync, readFileSync, readdirSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createConnection } from 'mysql2/promise';
+import pg from 'pg';
+import { freePort, guard, until } from './redis-process.js';
+
+/** A database server of a test, on loopback only. It dies with the process of the test, however that ends. */
+export interface DatabaseServer {
+  readonly port: number;
+  /** Ends it as a power failure would. Resolves when the process is gone. */
+  kill(): Promise<void>;
+  /** Starts it again, on the same port and data. Resolves when it answers. */
+  start(): Promise<void>;
+  /** Ends it and removes its data. */
+  stop(): Promise<void>;
+}
+
+interface Kind {
+  readonly name: string;
+  readonly program: string;
+  /** Who runs it where root may not. */
+  readonly user: string | undefined;
+  install(dir: string, run: (program: string, args: string[]) => void): void;
+  args(dir: string, port: number): string[];
+  ping(port: number): Promise<void>;
+}
+
+const START_TIMEOUT_MS = 60_000;
+
+/** Debian keeps the programs of PostgreSQL out of PATH. */
+function postgresProgram(name: string): string {
+  const root = '/usr/lib/postgresql';
+  try {
+    const newest = readdirSync(root)
+      .sort((a, b) => Number(b) - Number(a))
+      .find((version) => readdirSync(join(root, version, 'bin')).includes(name));
+    return newest === undefined ? name : join(root, newest, 'bin', name);
+  } catch {
+    return name;
+  }
+}
+
+const POSTGRES: Kind = {
+  name: 'postgresql',
+  program: postgresProgram('postgres'),
+  user: 'postgres',
+  install: (dir, run) =>
+    run(postgresProgram('initdb'), ['-D', dir, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync']),
+  args: (dir, port) => ['-D', dir, '-p', String(port), '-h', '127.0.0.1', '-k', dir, '-c', 'max_connections=60'],
+  ping: async (port) => {
+    const client = new pg.Client({ host: '127.0.0.1', port, user: 'postgres', database: 'postgres' });
+    client.on('error', () => undefined);
+    await client.connect();
+    await client.end();
+  },
+};
+
+const MARIADB: Kind = {
+  name: 'mariadb-server',
+  program: 'mariadbd',
+  user: undefined,
+  install: (dir, run) =>
+    run('mariadb-install-db', [
+      '--no-defaults',
+      `--datadir=${dir}`,
+      `--user=${process.getuid?.() === 0 ? 'root' : ''}`,
+      '--auth-root-authentication-method=normal',
+      '--skip-test-db',
+    ]),
+  args: (dir, port) => [
+    '--no-defaults',
+    `--datadir=${dir}`,
+    `--port=${port}`,
+    '--bind-address=127.0.0.1',
+    '--skip-name-resolve',
+    `--socket=${join(dir, 'socket')}`,
+    `--pid-file=${join(dir, 'pid')}`,
+    '--innodb-buffer-pool-size=32M',
+    ...(process.getuid?.() === 0 ? ['--user=root'] : []),
+  ],
+  ping: async (port) => {
+    const connection = await createConnection({ host: '127.0.0.1', port, user: 'root' });
+    await connection.query('CREATE DATABASE IF NOT EXISTS test');
+    await connection.end();
+  },
+};
+
+/** Its database is `postgres`, its user `postgres`, without a password. */
+export const startPostgres = (): Promise<DatabaseServer> => startDatabase(POSTGRES);
+
+/** Its database is `test`, its user `root`, without a password. */
+export const startMariadb = (): Promise<DatabaseServer> => startDatabase(MARIADB);
+
+async function startDatabase(kind: Kind): Promise<DatabaseServer> {
+  const identity = kind.user !== undefined && process.getuid?.() === 0 ? identityOf(kind.user) : undefined;
+  const dir = await mkdtemp(join(tmpdir(), `${kind.name}-test-`));
+  if (identity) chownSync(dir, identity.uid, identity.gid);
+  const run = (program: string, args: string[]): void => {
+    try {
+      execFileSync(program, args, { ...identity, stdio: 'pipe', cwd: dir });
+    } catch (error) {
+      throw missing(kind, error as NodeJS.ErrnoException);
+    }
+  };
+  kind.install(dir, run);
+  const server = new Server(kind, await freePort(), dir, identity);
+  await server.start();
+  return server;
+}
+
+class Server implements DatabaseServer {
+  private child: ChildProcess | undefined;
+  private gone: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly kind: Kind,
+    readonly port: number,
+    private readonly dir: string,
+    private readonly identity: { uid: number; gid: number } | undefined,
+  ) {}
+
+  async start(): Promise<void> {
+    const { kind, port, dir, identity } = this;
+    const child = spawn(kind.program, kind.args(dir, port), {
+      ...identity,
+      cwd: dir,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let output = '';
+    child.stderr.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4000)));
+    child.unref();
+    const guardProcess = child.pid === undefined ? undefined : guard(child.pid, dir, true);
+    let failure: Error | undefined;
+    this.child = child;
+    this.gone = new Promise((resolve) => {
+      child.once('error', (error) => {
+        failure = missing(kind, error);
+        resolve();
+      });
+      child.once('exit', () => {
+        failure ??= new Error(`${kind.program} ended: ${output}`);
+        guardProcess?.kill('SIGKILL');
+        resolve();
+      });
+    });
+    const answers = () => kind.ping(port).then(() => true);
+    await until(
+      `${kind.name} on port ${port} answers`,
+      async () => failure !== undefined || answers(),
+      START_TIMEOUT_MS,
+    );
+    if (failure) throw failure;
+  }
+
+  async kill(): Promise<void> {
+    this.child?.kill('SIGKILL');
+    await this.gone;
+    this.child = undefined;
+  }
+
+  async stop(): Promise<void> {
+    await this.kill();
+    // Children of PostgreSQL end a moment after it, and still write.
+    await rm(this.dir, { recursive: true, force: true, maxRetries: 20 });
+  }
+}
+
+/** @throws when the system has no such user */
+function identityOf(user: string): { uid: number; gid: number } {
+  const line = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((one) => one.startsWith(`${user}:`));
+  const [, , uid, gid] = line?.split(':') ?? [];
+  if (uid === undefined) throw new Error(`root cannot run PostgreSQL, and the system has no user "${user}"`);
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+function missing({ name, program }: Kind, error: NodeJS.ErrnoException): Error {
+  if (error.code !== 'ENOENT') return error;
+  const remedy = `install it (apt-get install ${name}) and run again`;
+  return new Error(`${program} was not found, and these tests talk to a real one: ${remedy}`, { cause: error });
+}
