@@ -1,10 +1,24 @@
 // Makes sure that the programs which tests start are there: `node scripts/ensure-programs.mjs [PROGRAM...]`, by default all.
 // Installs Debian's packages where it can (root, apt-get); elsewhere says what to do and exits with 1.
 import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** `Redis server v=7.0.15 sha=...` → `7.0.15`; undefined for any other text. */
-export const versionOf = (text) => /\b(?:v=|tmux (?:next-)?|Chrom(?:e|ium) )(\d+\.\d+(?:\.\d+)?)/.exec(text)?.[1];
+export const versionOf = (text) =>
+  /\b(?:v=|tmux (?:next-)?|Chrom(?:e|ium) |PostgreSQL\) |Ver )(\d+\.\d+(?:\.\d+)?)/.exec(text)?.[1];
+
+/** Debian keeps PostgreSQL out of PATH, by version. */
+function postgresPrograms() {
+  const root = '/usr/lib/postgresql';
+  try {
+    const versions = readdirSync(root).sort((a, b) => Number(b) - Number(a));
+    return versions.map((version) => join(root, version, 'bin', 'postgres'));
+  } catch {
+    return [];
+  }
+}
 
 /** By name: the package of the same name has them on Debian. `or`: names it has elsewhere. */
 const PROGRAMS = {
@@ -24,7 +38,7 @@ const PROGRAMS = {
     elsewhere: { Fedora: 'sudo dnf install tmux', Alpine: 'sudo apk add tmux', macOS: 'brew install tmux' },
   },
   chromium: {
-    or: ['chromium-browser', 'google-chrome', 'google-chrome-stable'],
+    or: () => ['chromium-browser', 'google-chrome', 'google-chrome-stable'],
     flag: '--version',
     oldest: '120.0',
     why: 'the page of the console is tested in a browser; the tests',
@@ -33,6 +47,30 @@ const PROGRAMS = {
       Fedora: 'sudo dnf install chromium',
       Alpine: 'sudo apk add chromium',
       macOS: 'brew install --cask google-chrome, and set CHROMIUM to the program in it',
+    },
+  },
+  postgresql: {
+    or: () => [...postgresPrograms(), 'postgres'],
+    flag: '--version',
+    oldest: '12.0',
+    why: 'the outbox is tested on a real database; the tests',
+    note: 'A running server is not needed: the tests start their own.',
+    elsewhere: {
+      Fedora: 'sudo dnf install postgresql-server',
+      Alpine: 'sudo apk add postgresql',
+      macOS: 'brew install postgresql',
+    },
+  },
+  'mariadb-server': {
+    or: () => ['mariadbd'],
+    flag: '--version',
+    oldest: '10.6',
+    why: 'the outbox is tested on a real database; the tests',
+    note: 'A running server is not needed: the tests start their own.',
+    elsewhere: {
+      Fedora: 'sudo dnf install mariadb-server',
+      Alpine: 'sudo apk add mariadb',
+      macOS: 'brew install mariadb',
     },
   },
 };
@@ -47,7 +85,8 @@ export function isAtLeast(a, b) {
 }
 
 /** The names under which a program may be found, the one of its variable first: CHROMIUM for chromium. */
-export const namesOf = (name) => [process.env[name.toUpperCase()], name, ...(PROGRAMS[name].or ?? [])].filter(Boolean);
+export const namesOf = (name) =>
+  [process.env[name.toUpperCase()], name, ...(PROGRAMS[name].or?.() ?? [])].filter(Boolean);
 
 /** The first of its names that can be run, with its version; undefined when none can. */
 export function findProgram(name) {

@@ -4,6 +4,7 @@ import { addCompletion } from './commands/completion.js';
 import { addCronCommands } from './commands/cron.js';
 import { addDash } from './commands/dash.js';
 import { addGroupCommands } from './commands/group.js';
+import { addOutboxCommands } from './commands/outbox.js';
 import { addQueueCommands } from './commands/queue.js';
 import { addServerCommands } from './commands/server.js';
 import { addStats } from './commands/stats.js';
@@ -31,6 +32,7 @@ export function buildProgram(invocation: Invocation): Command {
   addGroupCommands(root, invocation);
   addWorkflowCommands(root, invocation);
   addBatchCommands(root, invocation);
+  addOutboxCommands(root, invocation);
   addCompletion(root, invocation);
   addVersion(root, invocation);
   return root;

@@ -4,16 +4,29 @@ import { Loop, type NextDelay } from '../loop.js';
 import { RowSender, type SenderDeps } from './sender.js';
 import type { OutboxStore } from './store.js';
 
-/** How long a sender stays with a relay that says nothing. */
-const LEASE_MS = 30_000;
-/** An idle relay writes nothing for longer than this. */
-const RENEW_MS = 10_000;
-/** How often a relay looks for rows of relays that are gone. */
-const ADOPT_EVERY_MS = 10_000;
-const PURGE_EVERY_MS = 60_000;
-const PURGE_AT_ONCE = 1_000;
-/** Rows of one exchange with the database. */
-const BATCH_SIZE = 1_000;
+/** Numbers that tests change. Times in milliseconds. */
+export interface RelayTuning {
+  /** How long a sender stays with a relay that says nothing. */
+  readonly lease: number;
+  /** An idle relay writes nothing for longer than this. */
+  readonly renewEvery: number;
+  /** How often a relay looks for rows of relays that are gone. */
+  readonly adoptEvery: number;
+  readonly purgeEvery: number;
+  readonly purgedAtOnce: number;
+  /** Rows of one exchange with the database. */
+  readonly batchSize: number;
+}
+
+const TUNING: RelayTuning = {
+  lease: 30_000,
+  renewEvery: 10_000,
+  adoptEvery: 10_000,
+  purgeEvery: 60_000,
+  purgedAtOnce: 1_000,
+  batchSize: 1_000,
+};
+
 /** Exchanges of one pass. */
 const EXCHANGES_PER_PASS = 50;
 
@@ -44,13 +57,16 @@ export class OutboxRelay {
   private noticed = false;
   private stopped = false;
   private last: Promise<void> = Promise.resolve();
-  private readonly clock = new SystemClock(); // of the database's time, whatever clock tasks have
+  private readonly clock = new SystemClock(); // rows have real times, whatever clock tasks have
+  private readonly tuning: RelayTuning;
 
   constructor(
     private readonly store: OutboxStore,
     private readonly deps: SenderDeps,
     private readonly options: RelayOptions,
+    tuning: Partial<RelayTuning> = {},
   ) {
+    this.tuning = { ...TUNING, ...tuning };
     const { clock } = this;
     this.loop = new Loop({
       name: 'outbox relay',
@@ -108,23 +124,28 @@ export class OutboxRelay {
   /** One round: sends what is taken, ends it, takes more. Returns how many rows it took. */
   private async advance(): Promise<number> {
     try {
-      this.sender ??= new RowSender(await this.store.takeSender(this.owner, LEASE_MS), this.deps);
-      return await this.exchange(this.sender, BATCH_SIZE);
+      this.sender ??= new RowSender(await this.store.takeSender(this.owner, this.tuning.lease), this.deps);
+      return await this.exchange(this.sender);
     } catch (error) {
       this.sender = undefined; // whether the last step was done, only the database knows
       throw error;
     }
   }
 
-  private async exchange(sender: RowSender, most: number): Promise<number> {
+  private async exchange(sender: RowSender): Promise<number> {
+    const { lease, renewEvery, batchSize } = this.tuning;
     await sender.send();
     const ended = sender.takeEnded();
     const except = sender.busyQueues;
-    if (ended.length === 0 && this.clock.elapsed() - this.renewedAt < RENEW_MS && !(await this.store.hasNew(except))) {
+    if (
+      ended.length === 0 &&
+      this.clock.elapsed() - this.renewedAt < renewEvery &&
+      !(await this.store.hasNew(except))
+    ) {
       return 0;
     }
-    const take = Math.max(0, most - sender.backlog);
-    const rows = await this.store.exchange({ sender: sender.id, owner: this.owner, ended, take, except }, LEASE_MS);
+    const take = Math.max(0, batchSize - sender.backlog);
+    const rows = await this.store.exchange({ sender: sender.id, owner: this.owner, ended, take, except }, lease);
     if (!rows) {
       this.sender = undefined; // this relay was away for longer than its lease
       return 1;
@@ -136,25 +157,27 @@ export class OutboxRelay {
 
   private async tidy(): Promise<void> {
     const now = this.clock.elapsed();
-    if (now - this.adoptedAt >= ADOPT_EVERY_MS) {
+    const { adoptEvery, purgeEvery, purgedAtOnce } = this.tuning;
+    if (now - this.adoptedAt >= adoptEvery) {
       this.adoptedAt = now;
       await this.adopt();
     }
-    if (now - this.purgedAt >= PURGE_EVERY_MS) {
-      const removed = await this.store.purge(this.options.retention, PURGE_AT_ONCE);
-      if (removed < PURGE_AT_ONCE) this.purgedAt = now;
+    if (now - this.purgedAt >= purgeEvery) {
+      const removed = await this.store.purge(this.options.retention, purgedAtOnce);
+      if (removed < purgedAtOnce) this.purgedAt = now;
     }
   }
 
   /** Sends the rows of senders whose relays are gone. */
   private async adopt(): Promise<void> {
+    const { lease } = this.tuning;
     for (;;) {
-      const orphan = await this.store.takeOrphan(this.owner, LEASE_MS);
+      const orphan = await this.store.takeOrphan(this.owner, lease);
       if (!orphan) return;
       const sender = new RowSender(orphan, this.deps);
       await sender.send();
       const request = { sender: sender.id, owner: this.owner, ended: sender.takeEnded(), take: 0, except: [] };
-      await this.store.exchange(request, LEASE_MS);
+      await this.store.exchange(request, lease);
       if (sender.backlog > 0) return; // it stays this relay's for the time of the lease; then it is tried again
       await this.store.release(sender.id, this.owner);
     }

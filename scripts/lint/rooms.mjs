@@ -193,7 +193,7 @@ export const ROOMS = {
   'cli/connection': ['leaf', 'broker/redis', 'broker/redis/connection', 'links', 'inspector', 'client'],
   'cli/tree': [...core, 'inspector', 'client', 'cli/output', 'cli/connection'],
   'cli/dash': [...core, 'broker', 'inspector', 'words', 'cli/output'],
-  'cli/commands': [...core, 'broker', 'inspector', 'words', 'cli/output', 'cli/tree', 'cli/dash'],
+  'cli/commands': [...core, 'broker', 'inspector', 'words', 'outbox/sql', 'cli/output', 'cli/tree', 'cli/dash'],
   cli: ['leaf', 'cli/output', 'cli/connection', 'cli/tree', 'cli/commands'],
   index: [...entry, 'broker/redis', 'broker/redis/connection', 'broker/memory', ...Object.keys(NEST)],
 };

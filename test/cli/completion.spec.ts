@@ -24,6 +24,7 @@ describe('completion', () => {
       'group',
       'workflow',
       'batch',
+      'outbox',
       'completion',
       'version',
     ];

@@ -150,7 +150,8 @@ describe.each(KINDS)('the store of $name', (kind) => {
   });
 
   it('tells of rows when they are committed, if its database can', async () => {
-    if (!store.listen) return expect(kind.name).toMatch(/MariaDB/);
+    expect(store.listen === undefined).toBe(kind.name.includes('MariaDB'));
+    if (!store.listen) return;
     let told = (): void => {};
     const notice = new Promise<void>((resolve) => (told = resolve));
     const end = await store.listen(told, () => undefined);

@@ -32,12 +32,12 @@ export const PG: StoreKind = {
   open: (port, table) => {
     const pool = new pg.Pool({ ...local, port, user: 'postgres', database: 'postgres', max: 10 });
     pool.on('error', () => undefined);
+    pool.on('connect', (client) => void client.on('error', () => undefined));
     return {
       store: pgOutbox(pool, { table }),
       sql: async (text) => (await pool.query(text)).rows as Record<string, unknown>[],
       transaction: async (work) => {
         const client = await pool.connect();
-        client.on('error', () => undefined);
         let isBroken = true;
         try {
           await client.query('BEGIN');
