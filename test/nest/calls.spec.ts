@@ -123,6 +123,23 @@ describe('the handlers of a class as methods', () => {
     expect(tasks.enqueued(WelcomeEmail)).toMatchObject([{ queue: 'low' }]);
   });
 
+  it('can be mapped over payloads', async () => {
+    const { tasks, emails } = await producer();
+    await Promise.all([{ userId: 1 }, { userId: 2 }].map(emails.welcome));
+    expect(tasks.enqueued(EmailTasks, 'welcome').map(({ payload }) => payload.userId)).toEqual([1, 2]);
+  });
+
+  it('can be injected into a property', async () => {
+    @Injectable()
+    class User {
+      @InjectTasks(EmailTasks)
+      readonly emails!: TasksOf<EmailTasks>;
+    }
+    const { app, tasks } = await testApp({ providers: [User] }, { server: false });
+    await app.get(User).emails.sweep();
+    expect(tasks.enqueued(EmailTasks, 'sweep')).toHaveLength(1);
+  });
+
   it('are sent together in one tick, and cost no promise of their own', async () => {
     const { app, emails } = await producer();
     const client = app.get(AsynqClient);

@@ -51,7 +51,7 @@ export class TaskCalls implements OnModuleInit {
     const check = metadata.validate === 'both' ? new CallerCheck(handler, tasks, this.moduleRef) : undefined;
     if (check) this.checks.push(check);
     return (args, options) => {
-      if (args.length > 1) throw new InvalidTaskError(optionsInCall(label));
+      if (isOptions(args)) throw new InvalidTaskError(optionsInCall(label));
       const { client, options: module } = this.registry.get(metadata.connection, label);
       const enqueue = () => client.enqueue(task as string, args[0], options as EnqueueOptions<unknown> | undefined);
       return check ? check.of(args[0], module.codec).then(enqueue) : enqueue();
@@ -67,6 +67,9 @@ function callsWith(enqueues: ReadonlyMap<string, Enqueue>, options: CallOptions 
   for (const [name, enqueue] of enqueues) calls[name] = (...args: unknown[]) => enqueue(args, options);
   return calls;
 }
+
+/** Options would be lost in silence. Not so what `payloads.map(emails.welcome)` passes. */
+const isOptions = (args: readonly unknown[]): boolean => args.length === 2 && typeof args[1] === 'object';
 
 function merged(options: CallOptions | undefined, more: CallOptions): CallOptions {
   requireObject(more, 'options of with(…)', InvalidTaskError);

@@ -6,8 +6,9 @@ import type { ActiveTask } from './active-task.js';
 import type { TaskHandlerEntry } from './handler.js';
 import type { LimiterListener } from './waitlist.js';
 
-/** Between two searches for tasks that servers of older deploys have left. */
-const SEARCH_INTERVAL_MS = 2_000;
+/** Between two searches for tasks that servers of older deploys have left: at least, and at most, when searches find none. */
+const MIN_SEARCH_INTERVAL_MS = 2_000;
+const MAX_SEARCH_INTERVAL_MS = 30_000;
 /** A server that has left tasks of a type itself does not wake them again for this long. */
 const OWN_WAIT_MS = 60_000;
 /** How many tasks one call wakes, and one pass of a queue. */
@@ -32,6 +33,7 @@ export class NewerPayloads {
   private readonly types: readonly string[];
   /** When this server last left a task in a waitlist, by queue and waitlist; milliseconds since the epoch. */
   private readonly left = new Map<string, number>();
+  private interval = MIN_SEARCH_INTERVAL_MS;
 
   constructor(
     entries: Iterable<TaskHandlerEntry>,
@@ -58,22 +60,27 @@ export class NewerPayloads {
 
   /** One pass: wakes what older servers have left. */
   async runOnce(): Promise<number> {
+    let found = false;
     for (const queue of this.deps.queues.names()) {
-      for (const type of this.types) await this.wake(queue, waitlistOf(type));
+      for (const type of this.types) if (await this.wake(queue, waitlistOf(type))) found = true;
     }
-    return SEARCH_INTERVAL_MS;
+    this.interval = found ? MIN_SEARCH_INTERVAL_MS : Math.min(2 * this.interval, MAX_SEARCH_INTERVAL_MS);
+    return this.interval;
   }
 
-  private async wake(queue: string, waitlist: string): Promise<void> {
+  /** Whether it woke any. */
+  private async wake(queue: string, waitlist: string): Promise<boolean> {
     const { broker, clock, listener } = this.deps;
     const key = `${queue}\n${waitlist}`;
     for (let calls = 0; calls < CALLS_PER_PASS; calls++) {
       const left = this.left.get(key) ?? -Infinity;
-      if (Math.abs(clock.now() - left) < OWN_WAIT_MS) return; // they are newer than this server, too
+      if (Math.abs(clock.now() - left) < OWN_WAIT_MS) return calls > 0; // they are newer than this server, too
       const { woken, left: more } = await broker.limiting.wakeWaiting(queue, waitlist, WOKEN_PER_CALL);
       if (woken > 0) listener.tasksWoken(queue);
-      if (woken === 0 || more === 0) return;
+      if (woken === 0) return calls > 0;
+      if (more === 0) return true;
     }
+    return true;
   }
 }
 

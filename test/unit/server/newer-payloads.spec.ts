@@ -92,6 +92,27 @@ describe('tasks with a newer payload than their handler knows', () => {
     expect(ran.sort()).toEqual(['only mail 1 0', 'only mail 2 0', 'only mail:other 1 0']);
   });
 
+  it('are searched for less and less often, until some are found', async () => {
+    const { broker, clock, server, add, pass } = fleet();
+    const times: number[] = [];
+    const { wakeWaiting } = broker.limiting;
+    vi.spyOn(broker.limiting, 'wakeWaiting').mockImplementation((...args) => {
+      times.push((clock.now() - 1_700_000_000_000) / 1_000);
+      return wakeWaiting.apply(broker.limiting, args);
+    });
+    const [old, next] = [server('old'), server('new', 2)];
+    await next.start();
+    await pass(100);
+    const gaps = () => times.slice(1).map((time, index) => time - times[index]!);
+    const near = (seconds: number) => expect.toSatisfy((gap: number) => Math.abs(gap - seconds) <= 1);
+    expect(gaps()).toEqual([4, 8, 16, 30, 30].map(near));
+    next.pauseFetching();
+    await old.start();
+    await add(2);
+    await pass(40);
+    expect(gaps().slice(5, 7)).toEqual([30, 2].map(near));
+  });
+
   it('cost nothing where no handler has versions', async () => {
     const { server } = fleet();
     const loops = (one: Server) => one.stats().loops.map(({ loop }) => loop);
