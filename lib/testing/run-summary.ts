@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import type { AsynqEventMap, TaskOutcome, TaskOutcomeKind } from '../events/events.js';
 
 /**
@@ -65,6 +66,11 @@ export class RunSummary implements Readonly<Record<TaskOutcomeKind, number>> {
   /** What the failed attempts threw, in the order in which they ended. */
   get errors(): unknown[] {
     return this.outcomes.flatMap(({ error }) => (error === undefined ? [] : [error]));
+  }
+
+  /** What `console.log` shows: the counts, and what is left with its reasons. */
+  [inspect.custom](): object {
+    return { ...this, left: this.left };
   }
 
   addAggregation(aggregation: Aggregation): void {

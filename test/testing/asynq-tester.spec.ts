@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { Injectable, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
@@ -332,6 +333,7 @@ describe('drain', () => {
     ]);
     expect((await tasks.advance('5m')).left[0]).toEqual({ ...unserved, count: 2 });
     expect({ ...summary }).not.toHaveProperty('left'); // not part of comparisons
+    expect(inspect(summary)).toContain(summary.left[0]!.why); // but of what console.log shows
   });
 
   test('refuses to wait for a time-out that does not come', async () => {
