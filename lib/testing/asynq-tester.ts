@@ -17,7 +17,8 @@ import { leftTasks } from './left-tasks.js';
 import { runUnnested } from './nested-run.js';
 import type { RunSummary } from './run-summary.js';
 import { deferred, noHandlers, noInMemoryBroker, noModule, notRunnable } from './testing.messages.js';
-import type { TaskName } from './task-choice.js';
+import type { TasksClass } from '../nest/calls/tasks-of.js';
+import { handlerOf, type MethodName, type MethodPayload, type MethodResult, type TaskName } from './task-choice.js';
 import { TaskLists } from './task-lists.js';
 import { TestRun } from './test-run.js';
 
@@ -128,14 +129,27 @@ export class AsynqTester extends TaskLists {
     });
   }
 
-  /** Enqueues a task and runs it once, before all others, as in production. */
+  /**
+   * Enqueues a task and runs it once, before all others, as in production: `work(WelcomeEmail, payload)`, or by its handler,
+   * `work(EmailTasks, 'welcome', payload)`.
+   *
+   * @throws TestingError when it cannot run, or the class has no such handler
+   */
   work<P, R>(task: TaskDefinition<P, R>, ...rest: PayloadArguments<P, WorkOptions>): Promise<WorkOutcome<R>>;
   work<R = unknown>(type: string, payload?: unknown, options?: WorkOptions): Promise<WorkOutcome<R>>;
-  async work(task: TaskName, payload?: unknown, options: WorkOptions = {}): Promise<WorkOutcome> {
+  work<C extends object, M extends MethodName<C>>(
+    tasks: TasksClass<C>,
+    method: M,
+    ...rest: PayloadArguments<MethodPayload<C, M>, WorkOptions>
+  ): Promise<WorkOutcome<MethodResult<C, M>>>;
+  async work(first: TaskName | TasksClass, ...rest: unknown[]): Promise<WorkOutcome> {
+    const { name } = this.connection;
+    const task = typeof first === 'function' ? handlerOf(first, rest.shift() as string, name).task : first;
+    const [payload, options] = rest as [unknown, WorkOptions | undefined];
     return this.unnested('work', () => this.workAlone(task, payload, options));
   }
 
-  private async workAlone(task: TaskName, payload: unknown, options: WorkOptions): Promise<WorkOutcome> {
+  private async workAlone(task: TaskName, payload: unknown, options: WorkOptions = {}): Promise<WorkOutcome> {
     const server = this.server();
     const now = { ...options, processAt: new Date(this.clock.now()) }; // a definition may delay its tasks
     const info = await this.connection.client.enqueue(task as string, payload, now);

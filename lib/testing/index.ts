@@ -1,6 +1,6 @@
 export { AsynqTester, type RunOptions, type WorkOptions, type WorkOutcome } from './asynq-tester.js';
 export { InMemoryBroker } from './in-memory-broker.js';
 export { RunSummary, type Aggregation, type LeftReason, type LeftTasks } from './run-summary.js';
-export type { MethodName, MethodPayload } from './task-choice.js';
+export type { MethodName, MethodPayload, MethodResult } from './task-choice.js';
 export type { WaitingTask } from './waiting-task.js';
 export type { TaskFields, TaskFilter, TestTask } from './task-filter.js';

@@ -1,8 +1,9 @@
 import { TestingError } from '../errors.js';
-import { calledMethods } from '../nest/calls/called-handlers.js';
+import { type CalledHandler, calledMethods } from '../nest/calls/called-handlers.js';
 import type { TasksClass, TasksOf } from '../nest/calls/tasks-of.js';
 import type { PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
+import type { TaskInfo } from '../task/info.js';
 import { nearest } from '../validation.js';
 import type { TaskFilter } from './task-filter.js';
 import { noSuchHandler, otherConnection } from './testing.messages.js';
@@ -18,6 +19,13 @@ export type MethodPayload<C extends object, M extends MethodName<C>> = TasksOf<C
   ...args: infer A
 ) => unknown
   ? A[0]
+  : never;
+
+/** What a handler returns. */
+export type MethodResult<C extends object, M extends MethodName<C>> = TasksOf<C>[M] extends (
+  ...args: never[]
+) => Promise<TaskInfo<infer R>>
+  ? R
   : never;
 
 /** Which tasks a test asks for: a type and a filter, or a class, one of its handlers and a filter. */
@@ -37,8 +45,8 @@ export interface Choice {
  */
 export function readChoice([first, second, third]: readonly unknown[], connection: string): Choice {
   if (typeof first === 'function') {
-    const { type, codec } = handlerOf(first as TasksClass, second as string, connection);
-    return { type, codec, filter: third as TaskFilter | undefined };
+    const { metadata } = handlerOf(first as TasksClass, second as string, connection);
+    return { type: metadata.pattern, codec: metadata.codec, filter: third as TaskFilter | undefined };
   }
   const task = first as TaskName | undefined;
   const filter = second as TaskFilter | undefined;
@@ -47,7 +55,11 @@ export function readChoice([first, second, third]: readonly unknown[], connectio
     : { type: task, codec: undefined, filter };
 }
 
-function handlerOf(tasks: TasksClass, method: string, connection: string) {
+/**
+ * @param connection that of the tester
+ * @throws TestingError when the class has no such handler, or it is for another connection
+ */
+export function handlerOf(tasks: TasksClass, method: string, connection: string): CalledHandler {
   const methods = calledMethods(tasks);
   const found = methods.get(method);
   if (found === undefined) {
@@ -56,5 +68,5 @@ function handlerOf(tasks: TasksClass, method: string, connection: string) {
   if (typeof found === 'string') throw new TestingError(found);
   const { label, metadata } = found;
   if (metadata.connection !== connection) throw new TestingError(otherConnection(label, metadata.connection));
-  return { type: metadata.pattern, codec: metadata.codec };
+  return found;
 }

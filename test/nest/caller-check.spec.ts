@@ -161,6 +161,20 @@ describe("validate: 'both'", () => {
     expect(tester.all()).toMatchObject([{ rawPayload: Buffer.from('hi') }]);
   });
 
+  it('is refused without a pipe on the handler', async () => {
+    class Tasks {
+      @TaskHandler('bare', { validate: 'both' })
+      run(@Payload() _payload: WelcomeDto) {}
+    }
+    const { app, calls } = await callsOf(Tasks, [{ provide: APP_PIPE, useClass: ValidationPipe }]);
+    for (const error of [await rejection(calls.run({ userId: 1 })), await rejection(app.init())]) {
+      expect(error).toBeInstanceOf(InvalidHandlerError);
+      expect(error.message).toContain(
+        "Tasks.run has validate: 'both', and no pipe on its payload, its method or its class",
+      );
+    }
+  });
+
   it('is one of two policies', () => {
     const decorate = () => {
       class Tasks {

@@ -1,4 +1,4 @@
-import { forwardRef, Injectable, Module, type OnModuleInit } from '@nestjs/common';
+import { forwardRef, Injectable, Module, type OnModuleInit, Scope } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
   AsynqClient,
@@ -21,6 +21,7 @@ import {
 } from 'nestjs-asynq';
 import { AsynqTester, InMemoryBroker } from 'nestjs-asynq/testing';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { TaskCalls } from '../../lib/nest/calls/task-calls.js';
 import { compile, quiet, rejection, testApp } from './support.js';
 
 interface Welcome {
@@ -260,6 +261,31 @@ describe('the class of injected tasks', () => {
     expect(tasks.enqueued(WelcomeEmail)).toMatchObject([{ queue: 'mail', rawPayload: Buffer.from('hi') }]);
   });
 
+  it('is made once, for all who inject it, and not in applications that do not', async () => {
+    class Shared {
+      @TaskHandler('shared')
+      run() {}
+      get then() {
+        return undefined; // no method
+      }
+    }
+    @Injectable()
+    class One {
+      constructor(@InjectTasks(Shared) readonly tasks: TasksOf<Shared>) {}
+    }
+    @Injectable({ scope: Scope.REQUEST })
+    class Other {
+      constructor(@InjectTasks(Shared) readonly tasks: TasksOf<Shared>) {}
+    }
+    const make = vi.spyOn(TaskCalls.prototype, 'of');
+    const { app } = await testApp({ providers: [One, Other] }, { server: false });
+    expect((await app.resolve(Other)).tasks).toBe(app.get(One).tasks);
+    expect(make.mock.calls.every(([tasks]) => tasks === Shared)).toBe(true);
+    make.mockClear();
+    await testApp({}, { server: false });
+    expect(make).not.toHaveBeenCalled();
+  });
+
   it('may be given when every file is loaded', async () => {
     const late: { tasks?: typeof EmailTasks } = {};
     @Injectable()
@@ -275,7 +301,9 @@ describe('the class of injected tasks', () => {
   it('may inject its own calls', async () => {
     @Injectable()
     class Chain {
-      constructor(@InjectTasks(Chain) private readonly next: TasksOf<Chain>) {}
+      constructor(@InjectTasks(Chain) private readonly next: TasksOf<Chain>) {
+        made();
+      }
       @TaskHandler('chain:link')
       async link(left: number): Promise<void> {
         if (left > 0) await this.next.link(left - 1);
@@ -288,6 +316,7 @@ describe('the class of injected tasks', () => {
     const { app, tasks } = await testApp({ providers: [Chain, User] });
     await app.get(User).chain.link(3);
     expect((await tasks.drain()).total).toBe(4);
+    expect(made).toHaveBeenCalledTimes(1); // no instance per task
   });
 
   it('may have handlers of several connections, each of which gets its tasks', async () => {

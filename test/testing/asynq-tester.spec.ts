@@ -161,6 +161,21 @@ describe('the tasks of a handler', () => {
     ]);
   });
 
+  test('are enqueued and run by it', async () => {
+    const outcome = await tasks.work(Tasks, 'welcome', { userId: 5 }, { maxRetry: 1 });
+    expectTypeOf(outcome.result).toEqualTypeOf<string | undefined>();
+    expect(outcome).toMatchObject({ outcome: 'done', result: 'sent to 5', maxRetry: 1, task: { queue: 'critical' } });
+    expect(await tasks.work(Tasks, 'later')).toMatchObject({ outcome: 'done' });
+    const wrong = [
+      // @ts-expect-error another payload
+      () => tasks.work(Tasks, 'welcome', { user: 5 }),
+      // @ts-expect-error a missing payload
+      () => tasks.work(Tasks, 'welcome'),
+    ];
+    expect(wrong).toHaveLength(2);
+    await expect(tasks.work(Tasks, 'nothing' as 'later')).rejects.toThrow('there is no method Tasks.nothing');
+  });
+
   test('are refused where there is no such handler', () => {
     // @ts-expect-error no such method
     expect(() => tasks.enqueued(Tasks, 'welcom')).toThrow('there is no method Tasks.welcom; did you mean "welcome"?');

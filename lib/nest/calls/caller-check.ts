@@ -6,7 +6,7 @@ import type { PipeLike } from '../decorators/handler-parameter.js';
 import { boundEnhancers } from '../execution/enhancers.js';
 import { handlerParams, type HandlerParam } from '../execution/handler-params.js';
 import { refusalOf } from '../execution/invalid-payload.js';
-import { pipeNotMade } from '../names/nest.messages.js';
+import { noPipe, pipeNotMade } from '../names/nest.messages.js';
 import type { CalledHandler } from './called-handlers.js';
 import type { TasksClass } from './tasks-of.js';
 
@@ -27,7 +27,7 @@ export class CallerCheck {
     private readonly moduleRef: ModuleRef,
   ) {}
 
-  /** Makes the pipes, once. @throws InvalidHandlerError when one cannot be made here */
+  /** Makes the pipes, once. @throws InvalidHandlerError when there are none, or one cannot be made here */
   prepare(): Promise<readonly CheckedParam[]> {
     this.params ??= this.make();
     return this.params;
@@ -65,6 +65,9 @@ export class CallerCheck {
     const { owner, methodName, method } = this.handler;
     const bound = boundEnhancers({ owner, method, instanceClass: this.tasks }, 'pipes') as PipeLike[];
     const params = handlerParams(owner, methodName).filter(({ kind }) => kind === 'whole' || kind === 'field');
+    if (params.every(({ pipes }) => bound.length + pipes.length === 0)) {
+      throw new InvalidHandlerError(noPipe(this.handler.label));
+    }
     return Promise.all(
       params.map(async (param) => {
         const transforms = await Promise.all([...bound, ...param.pipes].map((pipe) => this.instanceOf(pipe)));

@@ -23,7 +23,7 @@ export class TaskCalls implements OnModuleInit {
     private readonly moduleRef: ModuleRef,
   ) {}
 
-  /** @throws InvalidHandlerError when a pipe of `validate: 'both'` cannot be made here */
+  /** @throws InvalidHandlerError when the pipes of `validate: 'both'` are missing or cannot be made here */
   async onModuleInit(): Promise<void> {
     for (const check of this.checks) await check.prepare();
   }

@@ -143,3 +143,7 @@ export const wrongValidate = (what: string, value: string): string =>
 export const pipeNotMade = (label: string, pipe: string, reason: string): string =>
   `${label}: the pipe ${pipe} cannot be made where the task is called (validate: 'both'): ${reason}; ` +
   `give an instance (new ${pipe}(…)), or make ${pipe} a provider here`;
+
+export const noPipe = (label: string): string =>
+  `${label} has validate: 'both', and no pipe on its payload, its method or its class, so there is nothing to check where it is ` +
+  'called; give @Payload(ValidationPipe), as pipes of the application run only before the handler';
