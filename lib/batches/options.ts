@@ -2,6 +2,7 @@ import type { BatchCallback } from '../broker/batches.js';
 import { parseDuration, type Duration } from '../duration.js';
 import { refuseMarks } from '../enqueue/linked-task.js';
 import { InvalidTaskError } from '../errors.js';
+import { readRetention } from '../links/done-options.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
 import type { PayloadArguments } from '../task/payload-arguments.js';
@@ -45,7 +46,7 @@ export interface BatchOptions<S extends AnyTask = AnyTask, C extends AnyTask = A
   onDeath?: BatchTask<D>;
   /** After this time the batch is closed if nobody has closed it. Default 1 hour, at least 1 second. */
   closeWithin?: Duration;
-  /** How long the batch is kept after its end. Its tasks have retentions of their own. Default 7 days. */
+  /** How long the batch is kept after its end, at least 5 seconds. Its tasks have retentions of their own. Default 7 days. */
   retention?: Duration;
 }
 
@@ -89,7 +90,7 @@ export function readBatchOptions(options: BatchOptions): BatchSettings {
     name: checkedName(name),
     queue: checkedQueue(queue),
     closeWithin: atLeastOneSecond(closeWithin, 'closeWithin of a batch'),
-    retention: atLeastOneSecond(retention, 'retention of a batch'),
+    retention: readRetention(retention, 'retention of a batch', InvalidTaskError),
   };
 }
 

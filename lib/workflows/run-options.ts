@@ -2,6 +2,7 @@ import { ceilSeconds } from '../clock.js';
 import { type Duration, parseDuration } from '../duration.js';
 import { refuseMarks } from '../enqueue/linked-task.js';
 import { InvalidWorkflowError } from '../errors.js';
+import { readRetention } from '../links/done-options.js';
 import { describe, refuseBraces, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 import { requireRunId } from './names.js';
 import { RUN_OPTION_NAMES, type RunOptions, type StartOptions } from './types.js';
@@ -32,7 +33,7 @@ export function checkStartOptions(options: StartOptions): void {
 
 function checkValues({ queue, retention, timeout }: RunOptions, what: string): void {
   if (queue !== undefined) requireRunQueue(queue, what);
-  if (retention !== undefined) requirePositive(retention, `retention of ${what}`);
+  if (retention !== undefined) readRetention(retention, `retention of ${what}`, Failure);
   if (timeout !== undefined) requirePositive(timeout, `timeout of ${what}`);
 }
 

@@ -41,7 +41,7 @@ export interface RunOptions {
    * queue of the first step. Two runs of one id in different queues are different runs.
    */
   queue?: string;
-  /** How long an ended run and its results are kept, in whole seconds, rounded up. Default 7 days. */
+  /** How long an ended run and its results are kept, in whole seconds, rounded up; at least 5. Default 7 days. */
   retention?: Duration;
   /** What has not ended by then is cancelled. Default: no limit but those of the tasks. */
   timeout?: Duration;

@@ -43,9 +43,9 @@ describe('openBatch', () => {
 
   it('takes its times as durations, in whole seconds, rounded up', async () => {
     const { broker, client } = setUp();
-    await client.openBatch({ name: 'n', closeWithin: '90.5s', retention: 1001 });
+    await client.openBatch({ name: 'n', closeWithin: '90.5s', retention: 5001 });
     const closeBy = Math.ceil((broker.clock.now() + 90_500) / 1000);
-    expect(broker.opened[0]).toMatchObject({ home: 'default', batch: { closeBy, retention: 2, callbacks: {} } });
+    expect(broker.opened[0]).toMatchObject({ home: 'default', batch: { closeBy, retention: 6, callbacks: {} } });
   });
 
   const Grouped = defineTask('grouped', { group: 'g' });
@@ -73,6 +73,7 @@ describe('openBatch', () => {
       /onSuccess of a batch cannot have "after"; leave it out, or define the task with it/,
     ],
     ['no time to close', { name: 'n', closeWithin: 0 }, /closeWithin of a batch must be at least 1 second, not 0/],
+    ['a short retention', { name: 'n', retention: '1s' }, /retention of a batch must be at least 5 seconds, not "1s"/],
     ['a retention that is none', { name: 'n', retention: 'soon' }, /retention of a batch: "soon" is not a duration/],
     ['a callback that is no array', { name: 'n', onDeath: 't' }, /onDeath of a batch must be an array .* not "t"/],
     ['an empty callback', { name: 'n', onDeath: [] }, /not an array of 0/],

@@ -101,7 +101,7 @@ describe('a workflow', () => {
       () => workflow('w').add('a', 't', 1, { options: { waitAtMost: '1d' } as never }),
       'cannot have the option waitAtMost: give the workflow a timeout',
     ],
-    ['a retention', () => workflow('w', { retention: 0 }), 'retention of workflow "w" must be longer than 0'],
+    ['a retention', () => workflow('w', { retention: '4s' }), 'retention of workflow "w" must be at least 5 seconds'],
     ['an option of the workflow', () => workflow('w', { quue: 'a' } as never), 'did you mean "queue"?'],
     ['a queue', () => workflow('w', { queue: 'a{b' }), 'queue of workflow "w" "a{b" has a brace'],
   ])('refuses %s', (_, make, message) => {
