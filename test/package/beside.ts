@@ -75,6 +75,11 @@ export function exerciseBeside(nest: keyof typeof users): void {
       expect(outcome).toEqual({ stdout: 'nestjs_asynq_slots 2\n', stderr: '', status: 0 });
     });
 
+    it('has the outbox, without a library for databases', async () => {
+      const outcome = await node(app, 'outbox');
+      expect(outcome).toEqual({ stdout: 'ASYNQ_INVALID_OPTION 2\n', stderr: '', status: 0 });
+    });
+
     it('has the console on Express and on Fastify', async () => {
       const seen = '[200,200,204,"archived",404,"ASYNQ_QUEUE_NOT_FOUND"]';
       const outcome = await node(app, 'dashboard');
