@@ -52,7 +52,12 @@ export type { CallOptions, TasksOf } from './nest/calls/tasks-of.js';
 // Health and operations
 export { AsynqHealth, type HealthReport } from './nest/health/asynq-health.js';
 export { AsynqHealthIndicator, type AsynqHealthResult } from './nest/health/asynq-health-indicator.js';
-export type { LivenessOptions, QueueThresholds, ReadinessOptions } from './nest/health/health-options.js';
+export type {
+  LivenessOptions,
+  OutboxThresholds,
+  QueueThresholds,
+  ReadinessOptions,
+} from './nest/health/health-options.js';
 export { AsynqOperationsModule } from './nest/operations/asynq-operations.module.js';
 export type { AsynqOperationsOptions } from './nest/operations/operations.options.js';
 

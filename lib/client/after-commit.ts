@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { backoff } from '../async.js';
 import type { Clock, ClockTimer } from '../clock.js';
 import { type EnqueueResult, resultOf } from '../enqueue/enqueue-result.js';
@@ -32,12 +33,14 @@ export class AfterCommit {
   private readonly pauses = new Set<() => void>();
   private readonly running = new Set<Promise<void>>();
   private closed = false;
+  /** Leaves the transaction: what begins after its commit must not find it around itself. */
+  private readonly outside = AsyncLocalStorage.snapshot();
 
   constructor(private readonly deps: AfterCommitDeps) {}
 
   /** The transaction waits for the first try only. */
   hold(scope: TransactionScope, tasks: readonly PreparedTask[]): void {
-    scope.afterCommit(() => this.track(this.sendFirst(tasks)));
+    scope.afterCommit(() => this.outside(() => this.track(this.sendFirst(tasks))));
   }
 
   /** Sends what is left once more, at once, and resolves when nothing is under way. */

@@ -6,7 +6,8 @@ import {
   type OnApplicationShutdown,
   Optional,
 } from '@nestjs/common';
-import { InvalidOptionError } from '../errors.js';
+import { withTimeout } from '../async.js';
+import { BrokerUnavailableError, InvalidOptionError } from '../errors.js';
 import { AsynqCoreModule } from '../nest/asynq-core.module.js';
 import { ConnectionRegistry, type Connection } from '../nest/connection/connection.registry.js';
 import { DEFAULT_CONNECTION } from '../nest/names/nest.constants.js';
@@ -19,7 +20,7 @@ import type { MetricDefinition } from './definition.js';
 import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './metrics.module.definition.js';
 import { checkGiven, checkGivenAsync, type ResolvedMetricsOptions } from './metrics.options.js';
 import { RESOLVED_METRICS_OPTIONS } from './metrics.tokens.js';
-import { processMetrics, queueMetrics } from './own-metrics.js';
+import { outboxMetrics, processMetrics, queueMetrics } from './own-metrics.js';
 import { QueueReader } from './queue-reader.js';
 import { register } from './registration.js';
 import { MetricsSource } from './source.js';
@@ -98,7 +99,7 @@ export class AsynqMetricsModule
   private definitions(): readonly MetricDefinition[] {
     const { prefix, asynqNames, queues } = this.options;
     const ofQueues = queues === false ? [] : [...(asynqNames ? ASYNQ_METRICS : []), ...queueMetrics(prefix)];
-    return [...ofQueues, ...processMetrics(prefix)];
+    return [...ofQueues, ...outboxMetrics(prefix), ...processMetrics(prefix)];
   }
 
   private createSource(connection: Connection): MetricsSource {
@@ -124,6 +125,10 @@ export class AsynqMetricsModule
       scrapeErrors,
       tasks: new TaskTally({ durationBuckets, waitBuckets, patternOf }),
       reader: queues === false ? undefined : reader,
+      outbox: () => {
+        const counts = connection.transactions.outbox?.counts();
+        return counts && withTimeout(counts, timeout, broker.clock, tooLate);
+      },
       stats: () => {
         const stats = server && statsOf(server);
         return stats?.status === 'new' ? undefined : stats; // it may have no handlers, and never start
@@ -131,6 +136,10 @@ export class AsynqMetricsModule
     });
   }
 }
+
+const tooLate = (): never => {
+  throw new BrokerUnavailableError('the database of the outbox does not answer in time');
+};
 
 /**
  * `undefined` when the server cannot be created: the application has not started, and scrapes of

@@ -160,6 +160,42 @@ export function queueMetrics(prefix: string): MetricDefinition[] {
   ];
 }
 
+/** What the database has of the outbox: the same in every process, so a maximum over processes is right. */
+export function outboxMetrics(prefix: string): MetricDefinition[] {
+  const metric = (name: string, help: string, labels: readonly string[]) => ({
+    name: `${prefix}${name}`,
+    help,
+    labels,
+    type: 'gauge' as const,
+    merge: 'max' as const,
+  });
+  return [
+    {
+      ...metric('outbox_up', '1 while the database of the outbox answers.', []),
+      read: async (source) => {
+        const reading = await source.outbox();
+        return reading ? [{ labels: {}, value: reading.rows ? 1 : 0 }] : NONE;
+      },
+    },
+    {
+      ...metric('outbox_rows', 'Rows of the outbox that have not become tasks, by state.', ['state']),
+      read: async (source) => {
+        const rows = (await source.outbox())?.rows;
+        if (!rows) return NONE;
+        const { fresh, taken, poisoned } = rows;
+        return Object.entries({ new: fresh, taken, poisoned }).map(([state, value]) => ({ labels: { state }, value }));
+      },
+    },
+    {
+      ...metric('outbox_oldest_seconds', 'Seconds the oldest row of the outbox has waited for Redis.', []),
+      read: async (source) => {
+        const rows = (await source.outbox())?.rows;
+        return rows ? [{ labels: {}, value: rows.oldest / 1000 }] : NONE;
+      },
+    },
+  ];
+}
+
 type ValueOfQueue = (info: Reading['queues'][number], servers: Reading['servers']) => number | undefined;
 
 const queueGauge = (name: string, help: string, valueOf: ValueOfQueue): MetricDefinition => ({

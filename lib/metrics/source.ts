@@ -15,6 +15,22 @@ export interface MetricsSourceDeps {
   readonly scrapeErrors: Tally;
   /** `undefined` without a server. */
   readonly stats: () => ServerStats | undefined;
+  /** The rows of the outbox; `undefined` without one. Rejects when its database does not answer. */
+  readonly outbox: () => Promise<OutboxRows> | undefined;
+}
+
+/** The rows of an outbox that have not ended. */
+export interface OutboxRows {
+  readonly fresh: number;
+  readonly taken: number;
+  readonly poisoned: number;
+  /** Milliseconds. */
+  readonly oldest: number;
+}
+
+/** What an outbox says at a scrape; `undefined`: its database does not answer. */
+export interface OutboxReading {
+  readonly rows: OutboxRows | undefined;
 }
 
 /** In the words of Prometheus. */
@@ -44,6 +60,7 @@ export class MetricsSource {
   readonly waits = new Tally();
   readonly runs = new Tally();
   readonly batches = new Tally();
+  private outboxReading: Promise<OutboxReading | undefined> | undefined;
   private readonly ends: (() => void)[] = [];
 
   constructor(private readonly deps: MetricsSourceDeps) {}
@@ -71,6 +88,19 @@ export class MetricsSource {
 
   async read(): Promise<Reading> {
     return this.deps.reader ? this.deps.reader.read() : EMPTY_READING;
+  }
+
+  /** `undefined` without an outbox. One look for all metrics of a scrape. */
+  async outbox(): Promise<OutboxReading | undefined> {
+    const { outbox } = this.deps;
+    this.outboxReading ??= Promise.resolve(outbox()).then(
+      (rows) => rows && { rows },
+      () => ({ rows: undefined }),
+    );
+    const reading = this.outboxReading;
+    // Metrics of one scrape are read in one turn.
+    void reading.finally(() => (this.outboxReading = undefined));
+    return reading;
   }
 
   start(): void {

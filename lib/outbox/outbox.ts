@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
+import { isThenable } from '../async.js';
 import { ServerStateError } from '../errors.js';
 import type { EnqueueTransactions, OutboxWriter } from '../transactions/enqueue-transactions.js';
 import type { TransactionScope } from '../transactions/transactions.js';
@@ -12,6 +13,12 @@ import type { OutboxCounts } from './store.js';
 /** Rows that `retryPoisoned` takes in one transaction. */
 const RETRIED_AT_ONCE = 500;
 
+/** A transaction that is named by hand. */
+interface ExplicitScope extends TransactionScope {
+  /** The work in it is over. */
+  ended: boolean;
+}
+
 /** What an outbox needs of a connection. */
 export interface OutboxConnection extends SenderDeps {
   readonly transactions: EnqueueTransactions;
@@ -19,14 +26,16 @@ export interface OutboxConnection extends SenderDeps {
 
 /** The outbox of a connection: tasks as rows of the application's database. */
 export class AsynqOutbox implements OutboxWriter {
-  private readonly explicit = new AsyncLocalStorage<TransactionScope>();
+  private readonly explicit = new AsyncLocalStorage<ExplicitScope>();
   private connected: OutboxRelay | undefined;
+  /** Leaves the transaction: what begins after its commit must not find it around itself. */
+  private readonly outside = AsyncLocalStorage.snapshot();
 
   constructor(private readonly options: ResolvedOutboxOptions) {}
 
   /**
-   * Everything that `work` enqueues becomes rows of this transaction. For transactions that no
-   * `transactions` option sees.
+   * Everything that `work` enqueues, until its promise settles, becomes rows of this transaction. For
+   * transactions that no `transactions` option sees.
    *
    * @example
    * await dataSource.transaction((manager) => outbox.within(manager, () => this.signUp(manager, email)));
@@ -36,7 +45,19 @@ export class AsynqOutbox implements OutboxWriter {
    */
   within<T>(tx: unknown, work: () => T): T {
     if (!this.connected) throw notReady();
-    return this.explicit.run({ tx, afterCommit: () => undefined }, work);
+    const scope = { tx, afterCommit: () => undefined, ended: false };
+    const end = (): void => void (scope.ended = true);
+    const result = this.explicit.run(scope, () => {
+      try {
+        return work();
+      } catch (error) {
+        end();
+        throw error;
+      }
+    });
+    if (isThenable(result)) result.then(end, end);
+    else end();
+    return result;
   }
 
   /** What has not ended. @throws what the database throws */
@@ -67,13 +88,16 @@ export class AsynqOutbox implements OutboxWriter {
   /** @internal */
   async write(scope: TransactionScope, tasks: readonly PreparedTask[]): Promise<void> {
     await this.options.store.insert(scope.tx, tasks.map(rowOf));
-    scope.afterCommit(async () => this.relay.nudge());
+    scope.afterCommit(async () => this.outside(() => this.relay.nudge()));
   }
 
   /** Has the client of the connection write rows from now on. @internal */
   connect({ transactions, broker, relay, events }: OutboxConnection): OutboxRelay {
     const { current } = transactions;
-    transactions.current = () => this.explicit.getStore() ?? current?.();
+    transactions.current = () => {
+      const explicit = this.explicit.getStore();
+      return explicit && !explicit.ended ? explicit : current?.();
+    };
     transactions.outbox = this;
     this.connected = new OutboxRelay(this.options.store, { broker, relay, events }, this.options);
     return this.connected;

@@ -1,3 +1,7 @@
+import type { OutboxCounts } from '../transactions/enqueue-transactions.js';
+
+export type { OutboxCounts } from '../transactions/enqueue-transactions.js';
+
 /** A task as it is written into the table. */
 export interface NewRow {
   readonly queue: string;
@@ -37,16 +41,6 @@ export interface OwnedSender {
   readonly id: string;
   /** In the order of their numbers. It is not known which of them Redis has. */
   readonly rows: readonly TakenRow[];
-}
-
-export interface OutboxCounts {
-  /** Rows that no relay has taken. */
-  readonly fresh: number;
-  /** Rows that a relay has taken, and not ended. */
-  readonly taken: number;
-  readonly poisoned: number;
-  /** Milliseconds since the oldest row was written that is not ended; 0 when there is none. */
-  readonly oldest: number;
 }
 
 export interface ExchangeRequest {

@@ -95,7 +95,7 @@ const NEST = {
     'scheduler',
     ...nest('names', 'decorators', 'discovery', 'execution', 'connection'),
   ],
-  'nest/health': ['leaf', 'broker', 'server', 'inspector', ...nest('connection', 'lifecycle')],
+  'nest/health': ['leaf', 'broker', 'transactions', 'server', 'inspector', ...nest('connection', 'lifecycle')],
   nest: [
     ...entry,
     'broker/redis',
@@ -160,7 +160,7 @@ export const ROOMS = {
   testing: [...entry, 'broker/memory', ...nest('names', 'connection', 'calls', 'lifecycle'), 'nest'],
   // The SQL of an outbox, then its stores, the relay and the module.
   'outbox/sql': ['leaf', 'outbox/store'],
-  'outbox/store': [],
+  'outbox/store': ['transactions'],
   'outbox/stores': ['leaf', 'outbox/sql', 'outbox/store'],
   outbox: [
     ...core,

@@ -1,11 +1,13 @@
 import { Injectable, Module } from '@nestjs/common';
 import { ClsPluginTransactional, Transactional, TransactionHost } from '@nestjs-cls/transactional';
 import { TransactionalAdapterTypeOrm } from '@nestjs-cls/transactional-adapter-typeorm';
-import { AsynqClient, AsynqModule, clsTransactions, defineTask, TaskHandler } from 'nestjs-asynq';
+import { AsynqClient, AsynqHealth, AsynqModule, clsTransactions, defineTask, TaskHandler } from 'nestjs-asynq';
 import { AsynqOutbox, AsynqOutboxModule, type AsynqOutboxOptions, pgOutbox, typeormOutbox } from 'nestjs-asynq/outbox';
+import { AsynqMetricsModule } from 'nestjs-asynq/metrics';
 import { ClsModule } from 'nestjs-cls';
 import { DataSource } from 'typeorm';
 import pg from 'pg';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { rejection, testApp } from '../nest/support.js';
 import type { DatabaseServer } from '../support/database-server.js';
@@ -78,6 +80,26 @@ describe('an outbox', () => {
       { type: 'report', state: 'sent', error: null },
       { type: 't', state: 'refused', error: expect.stringContaining('nobody') as string },
     ]);
+  });
+
+  it('knows when the work of a transaction is over: what comes later is enqueued at once', async () => {
+    const { app, tasks } = await boot();
+    await app.init();
+    const [asynq, outbox] = [app.get(AsynqClient), app.get(AsynqOutbox)];
+    let goOn = (): void => {};
+    const gate = new Promise<void>((resolve) => (goOn = resolve));
+    let late: Promise<unknown> | undefined;
+    await world.transaction((tx) =>
+      outbox.within(tx, async () => {
+        late = gate.then(() => asynq.enqueue(Mail, { n: 1 }));
+      }),
+    );
+    goOn();
+    await late;
+    expect(tasks.enqueued(Mail)).toHaveLength(1);
+    await expect(outbox.within({ query: 'no function' }, () => asynq.enqueue(Mail, { n: 2 }))).rejects.toMatchObject({
+      code: 'ASYNQ_INVALID_TASK',
+    });
   });
 
   it('notes why a task was refused', async () => {
@@ -196,6 +218,48 @@ describe('an outbox', () => {
     expect(await world.sql('SELECT state FROM asynq_outbox')).toEqual([{ state: 'new' }]);
     await app.get(AsynqOutbox).drain();
     expect(tasks.enqueued(Mail).map(({ payload }) => payload)).toEqual([{ n: 1 }]);
+  });
+
+  it('shows a backlog, poisoned rows and a database that is away in health and metrics', async () => {
+    const registry = new Registry();
+    const metrics = AsynqMetricsModule.forRoot({ registry });
+    const { app } = await testApp({
+      imports: [metrics, AsynqOutboxModule.forRoot({ store: world.store, relay: false })],
+    });
+    await app.init();
+    const [asynq, outbox, health] = [app.get(AsynqClient), app.get(AsynqOutbox), app.get(AsynqHealth)];
+    const limits = { outbox: { maxAge: '1ms', maxPoisoned: 0 } };
+    const lines = async () =>
+      (await registry.metrics()).split('\n').filter((line) => line.startsWith('nestjs_asynq_outbox'));
+    expect(await health.ready(limits)).toMatchObject({ status: 'up' });
+    await world.transaction((tx) => outbox.within(tx, () => asynq.enqueueMany(Mail, [{ n: 1 }, { n: 2 }])));
+    await world.sql(`UPDATE asynq_outbox SET state = 'poisoned' WHERE id = 2`);
+    await world.sql(`UPDATE asynq_outbox SET created_at = created_at - 60000000`);
+    expect((await health.ready(limits)).problems).toEqual([
+      expect.stringMatching(
+        /^the oldest of the rows of the outbox waits for 60(\.\d)? s, longer than 0 s \(rows: 1\)$/,
+      ),
+      'poisoned rows of the outbox: 1, more than 0',
+    ]);
+    expect((await health.ready()).status).toBe('up');
+    expect(await lines()).toEqual([
+      'nestjs_asynq_outbox_up 1',
+      'nestjs_asynq_outbox_rows{state="new"} 1',
+      'nestjs_asynq_outbox_rows{state="taken"} 0',
+      'nestjs_asynq_outbox_rows{state="poisoned"} 1',
+      expect.stringMatching(/^nestjs_asynq_outbox_oldest_seconds 60\./),
+    ]);
+    await server.kill();
+    expect(await health.ready()).toMatchObject({
+      status: 'down',
+      redis: 'up',
+      problems: ['the database of the outbox does not answer within 2 s'],
+    });
+    expect(await lines()).toEqual(['nestjs_asynq_outbox_up 0']);
+    await server.start();
+    expect((await health.ready()).status).toBe('up');
+    expect(() => health.live()).not.toThrow();
+    await expect(health.ready({ outbox: { maxAges: '1s' } as never })).rejects.toThrow('did you mean "maxAge"');
   });
 
   it('fails at boot without its tables, and refuses wrong options', async () => {

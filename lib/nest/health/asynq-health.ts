@@ -2,6 +2,7 @@ import { withTimeout } from '../../async.js';
 import { QueueNotFoundError } from '../../errors.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
+import type { OutboxWriter } from '../../transactions/enqueue-transactions.js';
 import type { ServerStats } from '../../server/index.js';
 import type { Clock } from '../../clock.js';
 import type { MonitoringRole } from '../../broker/broker.js';
@@ -52,6 +53,8 @@ export interface AsynqHealthDeps {
   readonly inspector: Pick<AsynqInspector, 'getQueueInfo'>;
   /** `undefined` if there is no server, and will be none. */
   readonly stats: () => ServerStats | undefined;
+  /** The outbox in a database, if there is one. */
+  readonly outbox?: () => Pick<OutboxWriter, 'counts'> | undefined;
   /** Whether the application starts the server: then one that is not started is not ready. */
   readonly autoStart: boolean;
 }
@@ -112,13 +115,32 @@ export class AsynqHealth {
   /** Checks Redis and the queues with thresholds. Never rejects; takes at most `timeout`. */
   private async askRedis(limits: ResolvedReadiness): Promise<RedisReply> {
     const queues = this.queueProblems(this.deps.stats(), limits);
+    const outbox = this.outboxProblems(limits);
     const problems = await this.within(
       limits.timeout,
       this.deps.broker.monitoring.ping().then(() => queues),
     );
-    if (problems) return { redis: 'up', problems };
+    if (problems) return { redis: 'up', problems: [...problems, ...(await outbox)] };
     const text = `Redis does not answer within ${seconds(limits.timeout)}`;
-    return { redis: 'down', problems: [{ text, summary: 'Redis does not answer' }] };
+    return { redis: 'down', problems: [{ text, summary: 'Redis does not answer' }, ...(await outbox)] };
+  }
+
+  private async outboxProblems({ outbox: limits, timeout }: ResolvedReadiness): Promise<Problem[]> {
+    const outbox = this.deps.outbox?.();
+    if (!outbox) return [];
+    const counts = await this.within(timeout, outbox.counts());
+    const away = 'the database of the outbox does not answer';
+    if (!counts) return [{ text: `${away} within ${seconds(timeout)}`, summary: away }];
+    const { fresh, taken, poisoned, oldest } = counts;
+    const texts = [];
+    if (oldest > limits.maxAge) {
+      const most = `longer than ${seconds(limits.maxAge)} (rows: ${fresh + taken})`;
+      texts.push(`the oldest of the rows of the outbox waits for ${seconds(oldest)}, ${most}`);
+    }
+    if (poisoned > limits.maxPoisoned) {
+      texts.push(`poisoned rows of the outbox: ${poisoned}, more than ${limits.maxPoisoned}`);
+    }
+    return texts.map((text) => ({ text, summary: 'the outbox is beyond its thresholds' }));
   }
 
   private serverProblems(stats: ServerStats | undefined): Problem[] {

@@ -10,6 +10,14 @@ export interface QueueThresholds {
   maxAge?: Duration;
 }
 
+/** The thresholds of the outbox in a database, if there is one. */
+export interface OutboxThresholds {
+  /** How long a committed row may wait for Redis. Default: any time. */
+  maxAge?: Duration;
+  /** The most rows that cannot become tasks. Default: any number. */
+  maxPoisoned?: number;
+}
+
 export interface LivenessOptions {
   /** How late the next pass of a loop may be. Default 30 s. */
   maxLag?: Duration;
@@ -20,7 +28,9 @@ export interface LivenessOptions {
 export interface ReadinessOptions extends QueueThresholds, LivenessOptions {
   /** Thresholds by queue; `maxPending` and `maxAge` beside it apply to all other queues of the server. */
   queues?: Readonly<Record<string, QueueThresholds>>;
-  /** How long Redis may take to reply. Default 2 s. */
+  /** Without it, only a database that does not answer is a problem. */
+  outbox?: OutboxThresholds;
+  /** How long Redis, and the database of an outbox, may take to reply. Default 2 s. */
   timeout?: Duration;
   /**
    * How long checks with the same options share the reply of Redis, so that strangers cannot load it with probes. The server is checked
@@ -37,6 +47,11 @@ export interface ResolvedThresholds {
   readonly maxAge: number;
 }
 
+export interface ResolvedOutboxThresholds {
+  readonly maxAge: number;
+  readonly maxPoisoned: number;
+}
+
 export interface ResolvedLiveness {
   readonly maxLag: number;
   readonly maxPass: number;
@@ -46,6 +61,7 @@ export interface ResolvedReadiness extends ResolvedLiveness {
   /** Thresholds of the served queues that are not in `queues`; `undefined`: these are not checked. */
   readonly others: ResolvedThresholds | undefined;
   readonly queues: ReadonlyMap<string, ResolvedThresholds>;
+  readonly outbox: ResolvedOutboxThresholds;
   readonly timeout: number;
   readonly cacheFor: number;
 }
@@ -63,7 +79,7 @@ export function resolveLiveness(options: LivenessOptions = {}): ResolvedLiveness
 /** @throws InvalidOptionError */
 export function resolveReadiness(options: ReadinessOptions = {}, defaultCacheFor = 0): ResolvedReadiness {
   requireObject(options, 'readiness options', InvalidOptionError);
-  const known = [...LIVENESS, ...THRESHOLDS, 'queues', 'timeout', 'cacheFor'];
+  const known = [...LIVENESS, ...THRESHOLDS, 'queues', 'outbox', 'timeout', 'cacheFor'];
   rejectUnknownKeys(options, known, 'readiness option', InvalidOptionError);
   const { maxPending, maxAge, queues = {} } = options;
   const byName = Object.entries(requireObject(queues, 'readiness option queues', InvalidOptionError));
@@ -71,6 +87,7 @@ export function resolveReadiness(options: ReadinessOptions = {}, defaultCacheFor
     ...times(options),
     others: maxPending === undefined && maxAge === undefined ? undefined : thresholds({ maxPending, maxAge }, ''),
     queues: new Map(byName.map(([queue, given]) => [queue, thresholds(given as QueueThresholds, ` of "${queue}"`)])),
+    outbox: outboxThresholds(options.outbox),
     timeout: positive(options.timeout ?? 2_000, 'timeout'),
     cacheFor: notNegative(options.cacheFor ?? defaultCacheFor, 'cacheFor'),
   };
@@ -86,15 +103,26 @@ function thresholds(given: QueueThresholds, of: string): ResolvedThresholds {
   rejectUnknownKeys(given, THRESHOLDS, `threshold${of}`, InvalidOptionError);
   const { maxPending, maxAge } = given;
   return {
-    maxPending:
-      maxPending === undefined
-        ? Infinity
-        : requireInteger(maxPending, `health option maxPending${of}`, InvalidOptionError, {
-            least: 0,
-            most: Number.MAX_SAFE_INTEGER,
-          }),
+    maxPending: atMost(maxPending, `maxPending${of}`),
     maxAge: maxAge === undefined ? Infinity : positive(maxAge, `maxAge${of}`),
   };
+}
+
+function outboxThresholds(given: OutboxThresholds = {}): ResolvedOutboxThresholds {
+  requireObject(given, 'readiness option outbox', InvalidOptionError);
+  rejectUnknownKeys(given, ['maxAge', 'maxPoisoned'], 'threshold of the outbox', InvalidOptionError);
+  const { maxAge, maxPoisoned } = given;
+  return {
+    maxAge: maxAge === undefined ? Infinity : positive(maxAge, 'maxAge of the outbox'),
+    maxPoisoned: atMost(maxPoisoned, 'maxPoisoned of the outbox'),
+  };
+}
+
+/** By default any number. */
+function atMost(value: number | undefined, name: string): number {
+  if (value === undefined) return Infinity;
+  const range = { least: 0, most: Number.MAX_SAFE_INTEGER };
+  return requireInteger(value, `health option ${name}`, InvalidOptionError, range);
 }
 
 function positive(value: Duration, name: string): number {

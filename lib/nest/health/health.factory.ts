@@ -15,7 +15,9 @@ export class HealthFactory {
       const serves = options.server !== false && !broker.manual && this.hasHandlers(connection);
       return serves ? this.orchestrator.serverOf(connection).stats() : undefined;
     };
-    return new AsynqHealth({ broker, inspector: new AsynqInspector(broker), stats, autoStart: options.autoStart });
+    const outbox = () => connection.transactions.outbox;
+    const inspector = new AsynqInspector(broker);
+    return new AsynqHealth({ broker, inspector, stats, outbox, autoStart: options.autoStart });
   }
 
   private hasHandlers(connection: Connection): boolean {
