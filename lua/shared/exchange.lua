@@ -114,7 +114,7 @@ else
 
   -- Those that count move to the front of `ids`, and the hashes to delete to the front of the hashes in KEYS.
   local special, done, failures, unfinished, items = {}, 0, 0, 0, L and {}
-  results = L and results ~= '' and cmsgpack.unpack(results) or {}
+  results = L and results ~= '' and cmsgpack.unpack(results)
   for i = 1, count do
     local id, item = ids[i], specials[i]
     local kind = item and item.kind or DONE
@@ -125,8 +125,8 @@ else
       number = number + 1
       ids[number], settled[id] = id, LISTED
       if L then
-        local result = results[i]
-        items[number] = item or result ~= '' and result or false
+        local result = results and results[i] or ''
+        items[number] = item or result ~= '' and result
       end
       if item then
         item.id, item.task = id, KEYS[HASHES + i]
@@ -221,8 +221,7 @@ else
     if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end
   end
   if L then -- results are read from the hashes
-    local linked, details = L.take_members(ids, items, number)
-    L.read_links(linked, #linked)
+    local linked, details = L.take_successes(ids, items, number)
     for n = 1, #linked do
       local id, item = linked[n], details[n]
       if type(item) ~= 'table' then

@@ -108,6 +108,7 @@ do
           store(L.place, L.place .. ' ' .. key, cjson.encode(body), data)
         end
       end
+      L.apply_successes()
       for i = 1, #L.afterwards do
         L.guard(L.afterwards[i])
       end
@@ -126,22 +127,32 @@ do
   end
 end
 -- Includes shared/membership.lua
--- Includes shared/watchers.lua
--- Includes shared/unseen.lua
--- Includes shared/new-tasks.lua
--- Includes shared/parts.lua
+-- Includes shared/link-fields.lua
+-- Includes shared/plain-tasks.lua
+-- Includes shared/run-ends.lua
+-- Includes shared/run-successes.lua
 -- All else is made when it is first asked for: to make its functions would cost most calls of exchange.lua more than all they do.
 do
-  local lazy = {}
+  local lazy, parts = {}, false
+
+  -- What the ends of members need, and no more.
+  function L.load_parts()
+    if parts then return end
+    parts = true
+    -- Includes shared/parts.lua
+  end
 
   local function load()
-    for _, list in ipairs({ L, L.on, L.tell, L.due }) do
+    for _, list in ipairs({ L, L.on, L.tell, L.due, L.runs }) do
       setmetatable(list, nil)
     end
+    L.load_parts()
+    -- Includes shared/watchers.lua
+    -- Includes shared/unseen.lua
+    -- Includes shared/new-tasks.lua
     -- Includes shared/waits.lua
     -- Includes shared/runs.lua
--- Includes shared/run-steps.lua
-    -- Includes shared/run-successes.lua
+    -- Includes shared/run-steps.lua
     -- Includes shared/run-tasks.lua
     -- Includes shared/run-pages.lua
     -- Includes shared/callbacks.lua
@@ -153,7 +164,7 @@ do
     load()
     return list[name]
   end
-  for _, list in ipairs({ L, L.on, L.tell, L.due }) do
+  for _, list in ipairs({ L, L.on, L.tell, L.due, L.runs }) do
     setmetatable(list, lazy)
   end
 end

@@ -35,7 +35,7 @@ do
   end
 
   -- The first `count` of these tasks have ended; those with nothing (false) in `details` have just succeeded. Deals with the members among
-  -- those that nobody else watches: most tasks of a queue with a large batch. Returns the others, and their details.
+  -- those that nobody else watches: most tasks of a queue with a large batch. Returns the others, their details and number.
   function L.take_members(ids, details, count)
     local others, left, n = {}, {}, 0
     local numbers, batch
@@ -44,6 +44,7 @@ do
       if not details[i] and byte(id) == BATCH and L.batch_of(id) and prefix_known ~= 'w' then
         if batch ~= prefix_batch then
           batch = prefix_batch
+          L.load_parts()
           numbers = L.ended_members(batch).ok
         end
         numbers[#numbers + 1] = tonumber(sub(id, prefix_length + 1))
@@ -52,7 +53,7 @@ do
         others[n], left[n] = id, details[i]
       end
     end
-    return others, left
+    return others, left, n
   end
 
   -- This place begins or ends to have something of the batch.

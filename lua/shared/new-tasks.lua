@@ -2,20 +2,9 @@
 do
   local call, try, type = redis.call, redis.pcall, type
 
-  local fresh = {}
-
-  -- Also those that became pending in this script are in the list then.
-  function L.push_pending()
-    if #fresh == 0 then return end
-    for first = 1, #fresh, 1000 do
-      call('LPUSH', L.pending, unpack(fresh, first, math.min(first + 999, #fresh)))
-    end
-    fresh = {}
-  end
-
   function L.make_pending(id)
     call('HSET', L.task_prefix .. id, 'state', 'pending', 'pending_since', L.now_nanos)
-    fresh[#fresh + 1] = id
+    L.fresh[#L.fresh + 1] = id
   end
 
   function L.make_scheduled(id, at)
@@ -31,29 +20,19 @@ do
     return type(stored) == 'string' and string.sub(stored, 1, #message) == message
   end
 
-  -- Finds out at once that none of these tasks exists, if that is so, and who watches them already.
+  -- Finds out at once that none of these tasks exists, if that is so.
   function L.find_absent(tasks)
     for first = 1, #tasks, 1000 do
-      local keys, ids, n = {}, {}, 0
+      local keys = {}
       for i = first, math.min(first + 999, #tasks) do
-        local id = tasks[i].id
-        n = n + 1
-        keys[n], ids[n] = L.task_prefix .. id, id
+        keys[#keys + 1] = L.task_prefix .. tasks[i].id
       end
-      L.read_links(ids, n)
       if call('EXISTS', unpack(keys)) == 0 then
-        for i = first, first + n - 1 do
+        for i = first, first + #keys - 1 do
           tasks[i].is_absent = true
         end
       end
     end
-  end
-
-  -- Creates a task of this place that is absent and has a link. Redis refuses neither command.
-  function L.create_linked(task)
-    L.add_link(task)
-    call('HSET', L.task_prefix .. task.id, 'msg', task.message, 'state', 'pending', 'pending_since', L.now_nanos)
-    fresh[#fresh + 1] = task.id
   end
 
   -- Creates a task of this place. `task`: id, message; processAt (seconds), uniqueKey with uniqueTtl, watchers (a list) or link
@@ -70,7 +49,7 @@ do
       call('HSET', key, 'unique_key', lock)
     end
     if task.link then
-      L.add_link(task)
+      L.add_link(task.id, task.link)
     elseif task.watchers and #task.watchers > 0 then
       L.add_watchers(task.id, task.watchers)
     end
@@ -82,7 +61,7 @@ do
       call('ZADD', L.scheduled, task.processAt, task.id)
     else
       call('HSET', key, 'msg', task.message, 'state', 'pending', 'pending_since', L.now_nanos)
-      fresh[#fresh + 1] = task.id
+      L.fresh[#L.fresh + 1] = task.id
     end
     return 'enqueued', true
   end

@@ -135,7 +135,7 @@ do
   R.DAMAGED = 'its record in Redis is damaged'
   R.REFUSED = { duplicate = 'its unique lock is held by another task', conflict = 'there is another task with its id' }
 
-  -- The tasks of steps that begin, as L.create takes them, with `run` (its id) and `step`.
+  -- The tasks of steps that begin and have something special, as L.create takes them, with `run` (its id) and `step`.
   local beginning = {}
 
   -- Lets a step begin: its task is created here, or a parcel asks its queue for it. `again`: it has had one, see L.on.release.
@@ -146,7 +146,7 @@ do
     R.change(run, name, step)
     if not message and not again then return R.end_step(run, name, false, 'its message is lost', '', now) end
     R.read_more(run, { name }, 'd')
-    if step.plain and not again then return R.begin_plain(run.id, name, id, message, R.hint(run.total, step.d)) end
+    if step.plain and not again then return L.begin_plain(run.id, name, id, message, L.hint(run.total, step.d or '')) end
     local graph = R.graph(step)
     local at = graph.a or 0
     if graph.y and graph.y > 0 then at = math.max(at, math.ceil((now + graph.y) / 1000)) end
@@ -160,27 +160,16 @@ do
     end
   end
 
-  -- Lets a step begin whose task is one of this place with nothing special. `hint`: R.hint.
-  function R.begin_plain(run, name, id, message, hint)
-    beginning[#beginning + 1] = { id = id, link = L.step_link(run, name, hint), message = message, run = run, step = name }
-  end
-
   -- Creates the tasks of steps that begin here. One that cannot be created has failed.
   local function create_beginning()
+    L.create_begun()
     local tasks = beginning
-    if not tasks[1] then return end
     beginning = {}
     L.find_absent(tasks)
     for i = 1, #tasks do
       local task = tasks[i]
-      if task.is_absent and task.link then
-        L.create_linked(task)
-      else
-        local status = L.guard(L.create, task)
-        if status ~= 'enqueued' then
-          R.post_end(task.run, task.step, false, R.REFUSED[status] or R.DAMAGED, '', L.millis)
-        end
-      end
+      local status = L.guard(L.create, task)
+      if status ~= 'enqueued' then R.post_end(task.run, task.step, false, R.REFUSED[status] or R.DAMAGED) end
     end
   end
 
@@ -190,23 +179,6 @@ do
       run.released = {}
       R.begin_first(run, names)
     end
-  end
-
-  -- Finds out whether the run has ended, or runs again.
-  function R.settle(run)
-    local before = run.state
-    if before == 'c' then return end
-    run.state = run.ready > 0 and 'r' or (run.bad > 0 or run.open > 0) and 'f' or 's'
-    if run.state == before then return end
-    run.ended = run.state == 'r' and 0 or L.millis
-    local options = R.options(run)
-    -- Whoever revives a run after its deadline wants it to end all the same.
-    if before == 'f' and options.deadline and options.deadline <= L.seconds then
-      options.deadline = nil
-      R.set(run, 'o', cjson.encode(options))
-    end
-    R.set_timer(run, options)
-    if run.state ~= 'r' then R.note_end(run, options) end
   end
 
   -- What tasks have told their runs, by run, six values each: step, whether it has succeeded, why not, result, when; and whether it
@@ -254,13 +226,6 @@ do
     if run.state == 'f' and run.open > 0 and run.bad == 0 then R.mend(run.id) end
   end
 
-  -- Writes these fields of a run, of which this script has read nothing but its counts. Nothing of it proceeds: it may have ended.
-  function R.write_end(id, key, counts, open, ready, fields)
-    local run = R.with_counts(id, key, counts)
-    run.open, run.ready, run.fields = open, ready, fields
-    finish(run)
-  end
-
   local function advance(run)
     if run.deleted then return end
     R.propagate(run)
@@ -269,7 +234,7 @@ do
 
   -- Applies what tasks have told, lets the steps begin that are ready, and writes what has changed.
   function R.flush()
-    R.apply_successes()
+    L.apply_successes()
     local changed = {}
     repeat
       local ids = ended_runs

@@ -1,15 +1,17 @@
--- Steps that succeed: part of links.lua, behind run-steps.lua. Most ends are the first success of a step of this place, whose link tells
+-- Steps that succeed: part of links.lua, behind run-ends.lua. Most ends are the first success of a step of this place, whose link tells
 -- which steps come after it. Then all that changes is known from few fields of the run, and nothing of it is kept in tables. Whatever
 -- else holds is left to run-steps.lua.
 do
   local call, try = redis.call, redis.pcall
-  local byte, find, gmatch, match, sub = string.byte, string.find, string.gmatch, string.match, string.sub
+  local byte, find, sub = string.byte, string.find, string.sub
   local pack, unpack_bytes = struct.pack, struct.unpack
   local R = L.runs
+  -- Of STEP of runs.lua: its size, where the flags are, and from which on a task has nothing special.
+  local STEP_SIZE, FLAGS_AT, PLAIN = 27, 11, 2
   local READY, WAITING = byte('r'), byte('w')
-
-  -- What tasks have told their runs, by run, four values each: step, hint (R.hint), id of the task, result.
-  local successes, successful_runs = {}, {}
+  -- How many ends of one run are dealt with at once.
+  local MOST = 400
+  local LONGEST_HINT = 256
 
   -- What STEP of runs.lua begins with: succeeded now, without and with a result, ready; and its last part: ready now, waiting for none.
   local succeeded, with_result, ready, since
@@ -21,116 +23,145 @@ do
     ready, since = 'r' .. string.rep('\0', 8), now .. string.rep('\0', 8)
   end
 
-  function R.post_success(run, step, hint, id, result)
-    local list = successes[run]
-    if not list then
-      successes[run], successful_runs[#successful_runs + 1] = { step, hint, id, result }, run
-    else
-      local n = #list
-      list[n + 1], list[n + 2], list[n + 3], list[n + 4] = step, hint, id, result
-    end
+  -- Steps that begin, as L.create_plain takes them: with run and step.
+  local begun = {}
+
+  -- Lets a step begin whose task is one of this place with nothing special. `hint`: L.hint.
+  function L.begin_plain(run, step, id, message, hint)
+    local n = #begun
+    begun[n + 1], begun[n + 2], begun[n + 3] = id, L.step_link(run, step, hint), message
+    begun[n + 4], begun[n + 5] = run, step
   end
 
-  -- Adds to `fields` those of the steps after the ended ones, and returns their names, how many of the ended ones are before each, and
-  -- how many steps the run had when their links were written; nil when that differs.
+  local function refuse(run, step, status)
+    R.post_end(run, step, false, R.REFUSED[status] or R.DAMAGED)
+  end
+
+  -- Creates the tasks of steps that begin. One that cannot be created has failed.
+  function L.create_begun()
+    if not begun[1] then return end
+    local list = begun
+    begun = {}
+    L.create_plain(list, refuse)
+  end
+
+  -- What the link of a step tells of those after it: how many steps the run has, as text, a NUL, their names. No number when they are many.
+  -- `graph` is `d` of runs.lua. A name with a brace is cut, and leads to no step.
+  function L.hint(total, graph)
+    local start = find(graph, '{', 1, true)
+    return start and start <= LONGEST_HINT and total .. '\0' .. sub(graph, 1, start - 1) or '\0'
+  end
+
+  -- Adds to `fields` those of the steps after the ended ones. Returns their names, how many of the ended ones are before each, and how
+  -- many steps the run had when their links were written; nil when that differs.
   local function add_following(fields, list)
-    local hints, names, counts, n, total = {}, {}, {}, #fields, nil
-    for i = 2, #list, 4 do
-      local hint = list[i]
-      hints[hint] = (hints[hint] or 0) + 1
-    end
-    for hint, times in pairs(hints) do
-      local start, before = find(hint, '\0', 1, true), total
-      total = start and sub(hint, 1, start - 1)
-      if before and total ~= before then return nil end
-      for name in gmatch(sub(hint, start or 1), '%Z+') do
-        if not counts[name] then
+    local names, counts, n, total = { nil, nil }, {}, #fields, nil
+    local i, size = 2, #list
+    while i < size do
+      local hint, times = list[i], 0
+      repeat
+        times, i = times + 1, i + 4
+      until list[i] ~= hint
+      local before, at = total, find(hint, '\0', 1, true)
+      total = sub(hint, 1, at - 1)
+      if before and before ~= total then return nil end
+      local stop = find(hint, '\0', at + 1, true)
+      while stop do
+        local name = sub(hint, at + 1, stop - 1)
+        local count = counts[name]
+        if not count then
           names[#names + 1] = name
           fields[n + 1], fields[n + 2], fields[n + 3] = 's:' .. name, 'v:' .. name, 'd:' .. name
           n = n + 3
         end
-        counts[name] = (counts[name] or 0) + times
+        counts[name] = (count or 0) + times
+        at = stop
+        stop = find(hint, '\0', at + 1, true)
       end
     end
-    return names, counts, tonumber(total)
+    return names, counts, total
   end
 
   -- Returns false, and has written nothing, when this is not all there is to it.
   local function apply(id, list)
-    if R.is_read(id) then return false end
-    local key, fields, ended = L.base .. 'run:' .. id, { 'c', nil, nil, nil }, #list / 4
-    if ended > 500 then return false end
+    local ended = #list / 4
+    if ended > MOST or rawget(R, 'is_read') and R.is_read(id) then return false end
+    local key, fields = L.base .. 'run:' .. id, { 'c', nil, nil, nil, nil, nil, nil, nil }
     for i = 1, ended do
       fields[i + 1] = 's:' .. list[4 * i - 3]
     end
     local names, counts, total = add_following(fields, list)
-    local values = names and #fields < 2000 and try('HMGET', key, unpack(fields))
+    local values = names and #fields <= 5 * MOST and try('HMGET', key, unpack(fields))
     if not values or values.err then return false end
     local c = values[1]
-    if not R.are_counts(c) then return false end
+    if not c or #c ~= R.COUNTS_SIZE then return false end
     local state, open, begun, all = unpack_bytes('<c1I4I4I4', c)
-    if state ~= 'r' or all ~= total then return false end
+    if state ~= 'r' or tostring(all) ~= total then return false end
 
     local set, n = { nil, nil, nil, nil, nil, nil, nil, nil }, 0
     for i = 1, ended do
-      local step, result = values[i + 1], list[4 * i]
-      if not R.is_step(step) or byte(step) ~= READY then return false end
-      set[n + 1], set[n + 2] = 'v:' .. list[4 * i - 3], result
-      set[n + 3], set[n + 4] = fields[i + 1], (result == '' and succeeded or with_result) .. sub(step, 10)
+      local step, result, field = values[i + 1], list[4 * i], fields[i + 1]
+      if not step or #step ~= STEP_SIZE or byte(step) ~= READY then return false end
+      set[n + 1], set[n + 2] = field, (result == '' and succeeded or with_result) .. sub(step, 10)
+      set[n + 3], set[n + 4] = 'v' .. sub(field, 2), result
       n = n + 4
     end
     open, begun = open - ended, begun - ended
 
-    local begins, at = nil, ended + 2
+    local begins, m, at = nil, 0, ended + 2
     for i = 1, #names do
-      local step, message, graph = values[at], values[at + 1], values[at + 2]
-      if not R.is_step(step) or byte(step) ~= WAITING then return false end
+      local name, step = names[i], values[at]
+      if not step or #step ~= STEP_SIZE or byte(step) ~= WAITING then return false end
       local waits, bad = unpack_bytes('<I4I4', step, 20)
-      waits = waits - counts[names[i]]
+      waits = waits - counts[name]
       set[n + 1] = fields[at]
       if waits > 0 then
         set[n + 2] = sub(step, 1, 19) .. pack('<I4I4', waits, bad)
-      elseif waits < 0 or bad > 0 or not message or not R.is_plain(step) then
+      elseif waits < 0 or bad > 0 or not values[at + 1] or byte(step, FLAGS_AT) < PLAIN then
         return false
       else
         set[n + 2] = ready .. sub(step, 10, 11) .. since
-        begins, begun = begins or {}, begun + 1
-        begins[#begins + 1], begins[#begins + 2], begins[#begins + 3] = names[i], message, R.hint(all, graph)
+        begins = begins or { nil, nil, nil, nil }
+        begins[m + 1], begins[m + 2], begins[m + 3] = name, values[at + 1], L.hint(total, values[at + 2] or '')
+        begun, m = begun + 1, m + 3
       end
       n, at = n + 2, at + 3
     end
 
     if begun > 0 then
-      set[n + 1], set[n + 2] = 'c', pack('<c1I4I4', state, open, begun) .. sub(c, 10)
-      call('HSET', key, unpack(set))
+      c = pack('<c1I4I4', state, open, begun) .. sub(c, 10)
     else
-      R.write_end(id, key, c, open, begun, set)
+      local run = R.with_counts(id, key, c)
+      if open > 0 or run.bad > 0 then return false end
+      run.open, run.ready = 0, 0
+      R.settle(run)
+      c = R.pack_counts(run)
     end
-    if begins then
-      local prefix = sub(list[3], 1, #list[3] - #list[1])
-      for i = 1, #begins, 3 do
-        local name = begins[i]
-        local task = prefix .. (find(name, '/', 1, true) and string.gsub(name, '/', '~') or name)
-        R.begin_plain(id, name, task, begins[i + 1], begins[i + 2])
-      end
+    set[n + 1], set[n + 2] = 'c', c
+    call('HSET', key, unpack(set))
+    local prefix = sub(list[3], 1, #list[3] - #list[1])
+    for i = 1, m, 3 do
+      local name = begins[i]
+      local task = prefix .. (find(name, '/', 1, true) and string.gsub(name, '/', '~') or name)
+      L.begin_plain(id, name, task, begins[i + 1], begins[i + 2])
     end
     return true
   end
 
-  function R.apply_successes()
-    if not successful_runs[1] then return end
+  function L.apply_successes()
+    local ids, successes = L.successful_runs, L.successes
+    if not ids[1] then return end
+    L.successful_runs, L.successes = {}, {}
     prepare()
-    local ids = successful_runs
-    successful_runs = {}
     for i = 1, #ids do
       local id = ids[i]
       local list = successes[id]
-      successes[id] = nil
       if not L.guard(apply, id, list) then
         for at = 1, #list, 4 do
           R.post_end(id, list[at], true, nil, list[at + 3])
         end
       end
     end
+    L.create_begun()
   end
 end

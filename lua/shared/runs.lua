@@ -12,20 +12,15 @@
 do
   local call, try, type = redis.call, redis.pcall, type
   local pack, unpack_bytes = struct.pack, struct.unpack
-  local PROBE_SECONDS = 600
-  local COUNTS, COUNTS_SIZE = '<c1I4I4I4I4I4dd', 37
-  local STEP, STEP_SIZE, FLAGS_AT = '<c1dc1BdI4I4', 27, 11
+  local STEP, STEP_SIZE = '<c1dc1BdI4I4', 27
 
   local STATES = { w = true, r = true, a = true, s = true, S = true, f = true, x = true }
   local POLICIES = { c = true, r = true, w = true }
 
   local runs, touched = {}, {}
-  local R = {}
-  L.runs = R
+  local R = L.runs
   -- Flags of a step: its failure counts as done; its task is one of this place with nothing special.
   local OPTIONAL, PLAIN = 1, 2
-
-  local LONGEST_HINT = 256
 
   -- Who watches the task of a step, unless it is a link. `since`, when the run has started, tells it from an earlier run of the same id,
   -- of which a parcel may still be on the way.
@@ -71,27 +66,9 @@ do
     return pack(STEP, state, step.ended_at, step.policy, step.flags, step.ready_at, step.open, step.bad)
   end
 
-  -- `run` has the counts by name.
-  function R.pack_counts(run)
-    return pack(COUNTS, run.state, run.open, run.ready, run.total, run.failed, run.bad, run.started, run.ended)
-  end
-
-  function R.are_counts(text)
-    return text and #text == COUNTS_SIZE
-  end
-
-  function R.is_step(text)
-    return text and #text == STEP_SIZE
-  end
-
   -- How many steps a run with these counts has.
   function R.total(counts)
     return unpack_bytes('<I4', counts, 10)
-  end
-
-  -- Whether the task of a step, with this text, is one of this place with nothing special.
-  function R.is_plain(text)
-    return string.byte(text, FLAGS_AT) >= PLAIN
   end
 
   -- Reads fields of a run, in order; nil when its key is another program's.
@@ -162,43 +139,14 @@ do
     end
   end
 
-  local function with_counts(id, key, counts, steps)
-    local state, open, ready, total, failed, bad, started, ended = unpack_bytes(COUNTS, counts)
-    -- `changed`: the steps that mean something else now, `dirty`: those to write, both by name; `fields` and `gone`: what else to write
-    -- and to delete. A list with room for a few costs less than one that grows.
-    return {
-      id = id,
-      key = key,
-      steps = steps,
-      state = state,
-      open = open,
-      ready = ready,
-      total = total,
-      failed = failed,
-      bad = bad,
-      started = started,
-      ended = ended,
-      changed = { nil, nil },
-      released = { nil, nil },
-      dirty = { nil, nil, nil, nil },
-      fields = { nil, nil, nil, nil, nil, nil, nil, nil },
-      gone = {},
-    }
-  end
-
   local function read_run(id, names)
     local key, fields, steps = L.base .. 'run:' .. id, { 'c', nil, nil }, {}
     add_fields(fields, names, 'd')
     local values = read(key, fields)
     local counts = values and values[1]
-    if not counts or #counts ~= COUNTS_SIZE then return false end
+    if not counts or #counts ~= R.COUNTS_SIZE then return false end
     add_steps(steps, names, 'd', fields, values, 2)
-    return with_counts(id, key, counts, steps)
-  end
-
-  -- The run with these counts, of which nothing else is read.
-  function R.with_counts(id, key, counts)
-    return with_counts(id, key, counts, {})
+    return R.with_counts(id, key, counts, steps)
   end
 
   -- Whether this script has read the run.
@@ -277,12 +225,6 @@ do
     return names
   end
 
-  -- What the link of a step tells of those after it: how many steps the run had then, a NUL, the names. No number when they are many.
-  function R.hint(total, d)
-    local names = names_in(d)
-    return #names <= LONGEST_HINT and string.format('%.0f', total) .. '\0' .. names or '\0'
-  end
-
   function R.set_following(run, name, names)
     local step = run.steps[name]
     step.d = R.pack_graph(names, R.graph(step))
@@ -297,40 +239,6 @@ do
       step.graph = graph or {}
     end
     return step.graph
-  end
-
-  local function number(value)
-    return type(value) == 'number' and value or nil
-  end
-
-  function R.options(run)
-    local known, options = pcall(cjson.decode, call('HGET', run.key, 'o') or '{}')
-    options = known and type(options) == 'table' and options or {}
-    options.retention, options.deadline = number(options.retention), number(options.deadline)
-    return options
-  end
-
-  -- Until when an ended run is kept.
-  function R.kept_until(run, options)
-    return math.floor(run.ended / 1000) + (options.retention or 0)
-  end
-
-  function R.set_timer(run, options)
-    local at = L.seconds + PROBE_SECONDS
-    if run.ended > 0 then
-      at = R.kept_until(run, options)
-    elseif options.deadline and options.deadline < at then
-      at = options.deadline
-    end
-    call('ZADD', L.timers, string.format('%.0f', at), 'run ' .. run.id)
-  end
-
-  local ENDS = { s = 'succeeded', f = 'failed', c = 'cancelled' }
-
-  function R.note_end(run, options)
-    local news = { kind = 'run', id = run.id, name = options.name or '', state = ENDS[run.state] }
-    news.steps, news.failed, news.startedAt, news.endedAt = run.total, run.failed, run.started, run.ended
-    L.note(news)
   end
 
   function R.write(run)

@@ -98,7 +98,7 @@ export class RedisConsumer implements ConsumerRole {
       further = await this.markLost(queue, settle, lost, fences, settled);
       for (const index of lost) if (this.wasStored(settle[index - 1]!.lease, now)) settled[index - 1] = 'settled';
     }
-    const taken = new LeasedTasks(queue, links && new LeasedLinks(queue, links));
+    const taken = new LeasedTasks(queue, links && new LeasedLinks(queue, links, reply.remaining / (since ? 3 : 2)));
     readTasks(taken, expiresAt, reply, since);
     const { tasks, damaged } = taken;
     const answered = { settled, tasks, damaged, backlog, limitedFor };

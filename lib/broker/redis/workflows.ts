@@ -6,11 +6,12 @@ import type { NewRun, NewStep, RunSummary, StoredRun, WorkflowsRole } from '../w
 import type { RedisClient } from './connection/client-factory.js';
 import type { RedisConnections } from './connection/connections.js';
 import { persist } from './producer.js';
+import { ResultReads } from './result-reads.js';
 import { nanoseconds } from './scripts/arguments.js';
 import { PackedReader } from './scripts/packed-reader.js';
 import { readCaused } from './scripts/caused.js';
 import { queueKeys } from './scripts/queue-keys.js';
-import { encodeAdded, encodeRun, hasResult, readResultsBefore, readRun, readSummary } from './scripts/runs.js';
+import { encodeAdded, encodeRun, readRun, readSummary } from './scripts/runs.js';
 import type { Argument } from './scripts/script-command.js';
 import { SCRIPTS } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
@@ -29,6 +30,8 @@ type Reply<M extends keyof WorkflowsRole> = ReturnType<WorkflowsRole[M]>;
 
 /** Runs of workflows: starts and adds over `produce`, all else over `monitor`. */
 export class RedisWorkflows implements WorkflowsRole {
+  private readonly reads: ResultReads;
+
   constructor(
     private readonly connections: RedisConnections,
     private readonly scripts: Scripts,
@@ -36,7 +39,9 @@ export class RedisWorkflows implements WorkflowsRole {
     private readonly clock: Clock,
     /** Lists a queue for asynq's tools and for the keepers, when that is due. */
     private readonly list: (queue: string) => readonly (Promise<void> | undefined)[],
-  ) {}
+  ) {
+    this.reads = new ResultReads(connections, keyspace);
+  }
 
   async start(
     queue: string,
@@ -101,20 +106,11 @@ export class RedisWorkflows implements WorkflowsRole {
   }
 
   async results(queue: string, run: string, steps: readonly string[]): Promise<(Buffer | undefined)[]> {
-    if (steps.length === 0) return [];
-    const key = this.keyspace.queue(queue).run(run);
-    const fields = steps.flatMap((name) => [`s:${name}`, `v:${name}`]);
-    const found = await this.connections.run('monitor', 'HMGET', (client) => client.hmgetBuffer(key, ...fields));
-    return steps.map((_, n) =>
-      hasResult(found[2 * n] ?? Buffer.alloc(0)) ? (found[2 * n + 1] ?? undefined) : undefined,
-    );
+    return steps.length > 0 ? this.reads.named(queue, run, steps) : [];
   }
 
-  /** Reads the whole run: which steps come before this one is only known from those. */
   async resultsBefore(queue: string, run: string, step: string): Reply<'resultsBefore'> {
-    const key = this.keyspace.queue(queue).run(run);
-    const stored = await this.connections.run('monitor', 'HGETALL', (client) => client.hgetallBuffer(key));
-    return readResultsBefore(stored, step);
+    return this.reads.before(queue, run, step);
   }
 
   async cancel(queue: string, run: string, reason: string): Reply<'cancel'> {

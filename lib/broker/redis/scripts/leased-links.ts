@@ -9,12 +9,15 @@ export class LeasedLinks {
   private readonly members: ReadonlyMap<string, readonly Watcher[]> | undefined;
   private position = 0;
 
+  /** @param count how many tasks were leased */
   constructor(
     private readonly queue: string,
     packed: Buffer,
+    count: number,
   ) {
+    if (packed.length === 0) return;
     const reader = new PackedReader(packed);
-    for (let left = reader.count(); left > 0; left--) this.texts.push(reader.text());
+    for (let left = count; left > 0; left--) this.texts.push(reader.text());
     if (!reader.more()) return;
     const members = new Map<string, readonly Watcher[]>();
     while (reader.more()) members.set(reader.text(), readWatchers(reader.text()));
@@ -33,9 +36,9 @@ const isWatcher = (one: unknown): boolean => typeof one === 'object' && one !== 
 
 const readWatchers = (text: string): readonly Watcher[] => readJson<Watcher[]>(text, []).filter(isWatcher);
 
-/** The step of a run of this queue: `r`, the run, a NUL, the step, a NUL and what only scripts read. */
+/** The step of a run of this queue, as link-fields.lua has it: what is behind the step only scripts read. */
 function stepOf(queue: string, text: string): Watcher {
-  const end = text.indexOf('\0');
-  const behind = text.indexOf('\0', end + 1);
-  return { k: 'r', to: queue, run: text.slice(1, end), step: text.slice(end + 1, behind < 0 ? undefined : behind) };
+  const start = text.charCodeAt(1) + 2;
+  const end = text.indexOf('\0', start);
+  return { k: 'r', to: queue, run: text.slice(start, end), step: text.slice(end + 1, text.indexOf('\0', end + 1)) };
 }

@@ -22,9 +22,9 @@ export class PackedReader {
     this.left = bytes.length === 0 ? 0 : this.arrayLength();
   }
 
-  /** Where the next element begins; behind the last one, where the array ends. */
-  get offset(): number {
-    return this.position;
+  /** How many elements have not been read. */
+  get remaining(): number {
+    return this.left;
   }
 
   more(): boolean {

@@ -1,0 +1,192 @@
+-- The fields of `links`: what they say of tasks of this place. Part of links.lua, behind membership.lua.
+--
+-- Who watches a task: `r`, how many NULs follow (a byte), those, a run of this place, \0, its step, \0 and L.hint, when nobody else watches
+-- it; else a JSON list. Behind a `-` are those who know that it has failed; it is kept, and may be run again.
+do
+  local call, try, type = redis.call, redis.pcall, type
+  local byte, find, sub = string.byte, string.find, string.sub
+  -- What the link of a step, that of a task whose watchers know of its failure, and the id of a member of a batch begin with.
+  local STEP, TOLD, BATCH = byte('r'), byte('-'), byte('b')
+
+  -- What `links` has of tasks, as far as this script has read or changed it (false: nothing), and the ids that it has changed.
+  local values, changed, changes = {}, {}, 0
+
+  -- Reads at once what is asked for next, but not of members of batches.
+  function L.read_links(ids, count)
+    if not L.has_links then return end
+    local wanted, n = {}, 0
+    for i = 1, count do
+      local id = ids[i]
+      if values[id] == nil and not (byte(id) == BATCH and L.batch_of(id)) then
+        n = n + 1
+        wanted[n] = id
+      end
+    end
+    if n == 0 then return end
+    for first = 1, n, 1000 do
+      local last = math.min(first + 999, n)
+      local found = call('HMGET', L.links, unpack(wanted, first, last))
+      for i = first, last do
+        values[wanted[i]] = found[i - first + 1]
+      end
+    end
+  end
+
+  function L.link_of(id)
+    local value = values[id]
+    if value == nil then
+      value = L.has_links and call('HGET', L.links, id)
+      values[id] = value
+    end
+    return value
+  end
+
+  -- `value` is stored by L.write_links; false: the task has no link any more.
+  function L.set_link(id, value)
+    changes = changes + 1
+    changed[changes] = id
+    values[id] = value
+    if value then L.has_links = true end
+  end
+
+  -- One that was changed twice is written twice, as it is now.
+  function L.write_links()
+    if changes == 0 then return end
+    local set, gone, n, m = {}, {}, 0, 0
+    for i = 1, changes do
+      local id = changed[i]
+      local value = values[id]
+      if value then
+        set[n + 1], set[n + 2] = id, value
+        n = n + 2
+      else
+        m = m + 1
+        gone[m] = id
+      end
+    end
+    changed, changes = {}, 0
+    for first = 1, n, 1000 do
+      call('HSET', L.links, unpack(set, first, math.min(first + 999, n)))
+    end
+    for first = 1, m, 1000 do
+      call('HDEL', L.links, unpack(gone, first, math.min(first + 999, m)))
+    end
+  end
+
+  -- What is known of a link without a look: nil when it has not been read.
+  function L.known_link(id)
+    return values[id]
+  end
+
+  -- Redis keeps a hash of up to 512 short values in a list, and searches it from end to end: no value is short.
+  L.TOO_LONG = 65
+
+  -- What links of steps begin with, by the length of the rest.
+  local SHORT, short = L.TOO_LONG - 4, {}
+
+  -- The link of the task of a step of this place. `hint`: L.hint.
+  function L.step_link(run, step, hint)
+    local length = #run + #step + #hint
+    local start = short[length]
+    if not start then
+      local more = length < SHORT and SHORT - length or 0
+      start = 'r' .. string.char(more) .. string.rep('\0', more)
+      short[length] = start
+    end
+    return start .. run .. '\0' .. step .. '\0' .. hint
+  end
+
+  -- The run, the step, and L.hint; nil of what is no link of a step.
+  function L.read_step_link(link)
+    if byte(link) ~= STEP then return nil end
+    local start = (byte(link, 2) or 0) + 3
+    local stop = find(link, '\0', start, true)
+    local last = stop and find(link, '\0', stop + 1, true)
+    if not last then return nil end
+    return sub(link, start, stop - 1), sub(link, stop + 1, last - 1), sub(link, last + 1)
+  end
+
+  function L.result_of(id, result)
+    if result and result ~= '' then return result end
+    local stored = try('HGET', L.task_prefix .. id, 'result')
+    return type(stored) == 'string' and stored or ''
+  end
+
+  -- What tasks of steps have told their runs, by run, four values each: step, L.hint, id of the task, result; and the ids of the runs.
+  L.successes, L.successful_runs = {}, {}
+
+  -- The first `count` of these tasks have ended; those with false, or a text as their result, in `details` have just succeeded. Deals with
+  -- members of batches and steps of runs among those that nobody else watches: most linked tasks. Returns the others that have links, and
+  -- their details. Call it before their hashes are deleted.
+  function L.take_successes(ids, details, count)
+    for i = 1, count do
+      if byte(ids[i]) == BATCH then
+        ids, details, count = L.take_members(ids, details, count)
+        break
+      end
+    end
+    local successes, runs, read_step_link = L.successes, L.successful_runs, L.read_step_link
+    local others, left, n = {}, {}, 0
+    for first = 1, count, 1000 do
+      local last = first + 999 < count and first + 999 or count
+      local found = call('HMGET', L.links, unpack(ids, first, last))
+      for i = first, last do
+        local id, link, detail = ids[i], found[i - first + 1], details[i]
+        local run, step, hint
+        if link and (not detail or type(detail) == 'string') then
+          run, step, hint = read_step_link(link)
+        end
+        if run then
+          changes = changes + 1
+          changed[changes], values[id] = id, false
+          local list, result = successes[run], detail or L.result_of(id)
+          if list then
+            local at = #list
+            list[at + 1], list[at + 2], list[at + 3], list[at + 4] = step, hint, id, result
+          else
+            successes[run], runs[#runs + 1] = { step, hint, id, result }, run
+          end
+        elseif link or byte(id) == BATCH then
+          n = n + 1
+          others[n], left[n], values[id] = id, detail, link
+        end
+      end
+    end
+    return others, left
+  end
+
+  -- Who watches these tasks, packed: a link or JSON of each, in order ('' of one that nobody watches but its batch); then, once per batch,
+  -- what the ids of its members begin with, and JSON. Empty when there is nothing.
+  function L.links_of(ids)
+    local count = #ids
+    if count == 0 or not L.has_links then return '' end
+    local found, members, any = nil, nil, false
+    for first = 1, count, 1000 do
+      local last = first + 999 < count and first + 999 or count
+      local page = call('HMGET', L.links, unpack(ids, first, last))
+      for i = 1, #page do
+        local link = page[i]
+        if link then
+          any = true
+          if byte(link) == TOLD then page[i] = sub(link, 2) end
+        else
+          page[i] = ''
+          local id = ids[first + i - 1]
+          local batch = byte(id) == BATCH and L.batch_of(id)
+          if batch then
+            members, any = members or {}, true
+            members[batch] = true
+          end
+        end
+        if found then found[first + i - 1] = page[i] end
+      end
+      found = found or page
+    end
+    if members then L.load_parts() end
+    for batch in pairs(members or {}) do
+      found[#found + 1] = batch .. '~'
+      found[#found + 1] = cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
+    end
+    return any and cmsgpack.pack(found) or ''
+  end
+end
