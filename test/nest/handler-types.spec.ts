@@ -97,6 +97,16 @@ describe('a method with a definition', () => {
     expect(Right).toBeDefined();
   });
 
+  it('can be decorated by a decorator of the application', () => {
+    const Logged = (task: string | TaskDefinition) => applyDecorators(TaskHandler(task, { concurrency: 1 }));
+    class Right {
+      @Logged(WelcomeEmail)
+      @Logged('any')
+      welcome(_payload: number) {}
+    }
+    expect(Right).toBeDefined();
+  });
+
   it('can be decorated by applyDecorators', () => {
     const Guarded = () => applyDecorators(TaskHandler(WelcomeEmail), UseGuards());
     class Right {

@@ -1,4 +1,4 @@
-import { Injectable, Module } from '@nestjs/common';
+import { Injectable, Module, ParseIntPipe } from '@nestjs/common';
 import {
   ClsPluginTransactional,
   NoOpTransactionalAdapter,
@@ -8,7 +8,7 @@ import {
 } from '@nestjs-cls/transactional';
 import { TransactionalAdapterTypeOrm } from '@nestjs-cls/transactional-adapter-typeorm';
 import { ClsModule } from 'nestjs-cls';
-import { AsynqClient, clsTransactions } from 'nestjs-asynq';
+import { AsynqClient, clsTransactions, InjectTasks, Payload, TaskHandler, type TasksOf } from 'nestjs-asynq';
 import { DataSource } from 'typeorm';
 import { describe, expect, it } from 'vitest';
 import { rejection, testApp } from '../nest/support.js';
@@ -77,6 +77,41 @@ describe('clsTransactions()', () => {
       expect(tasks.enqueued()).toEqual([]);
     });
     expect(tasks.enqueued()).toHaveLength(1);
+  });
+
+  it('holds tasks that are called like methods, also those whose payload is checked first', async () => {
+    class Mails {
+      @TaskHandler('plain')
+      plain(_to: string) {}
+      @TaskHandler('checked', { validate: 'both' })
+      checked(@Payload(ParseIntPipe) _user: number) {}
+    }
+    @Injectable()
+    class Signup {
+      constructor(@InjectTasks(Mails) readonly mails: TasksOf<Mails>) {}
+    }
+    const { app, tasks } = await testApp(
+      { imports: [cls()], providers: [ClsUnit, Signup] },
+      { transactions: clsTransactions() },
+    );
+    const { mails } = app.get(Signup);
+    const signUp = (ends: () => void) => async () => {
+      await mails.plain('ann');
+      await mails.with({ maxRetry: 1 }).checked(42);
+      expect(tasks.all()).toEqual([]);
+      ends();
+    };
+    const unit = app.get(ClsUnit);
+    const undo = () => {
+      throw new Error('undone');
+    };
+    expect((await rejection(unit.required(signUp(undo)))).message).toBe('undone');
+    expect(tasks.all()).toEqual([]);
+    await unit.required(signUp(() => undefined));
+    expect(tasks.all()).toMatchObject([
+      { type: 'plain', payload: 'ann' },
+      { type: 'checked', maxRetry: 1 },
+    ]);
   });
 
   it('fails at boot without the plugin', async () => {

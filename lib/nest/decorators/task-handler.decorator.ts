@@ -80,7 +80,7 @@ export function TaskHandler<R, Received>(
   task: TaskDefinition<unknown, R, Received>,
   options?: TaskHandlerOptions,
 ): TaskHandlerDecorator<R, Received>;
-export function TaskHandler(task: string, options?: TaskHandlerOptions): MethodDecorator;
+export function TaskHandler(task: string | TaskDefinition, options?: TaskHandlerOptions): MethodDecorator;
 export function TaskHandler(task: string | TaskDefinition, options: TaskHandlerOptions = {}): MethodDecorator {
   return (target: object, key: string | symbol | undefined, descriptor?: PropertyDescriptor) => {
     const method = requireMethod('TaskHandler', target, key, descriptor);
