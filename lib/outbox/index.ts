@@ -14,6 +14,7 @@ export type {
 } from './store.js';
 export type { StoreOptions } from './stores/store-options.js';
 export { type ListeningClient, type PgClient, pgOutbox, type PgPool, type PgPoolClient } from './stores/pg.js';
+export { type KnexLike, knexOutbox, type KnexRunner } from './stores/knex.js';
 export { type MysqlConnection, mysqlOutbox, type MysqlPool, type MysqlPoolConnection } from './stores/mysql.js';
 export { type TypeormDataSource, typeormOutbox, type TypeormQueryRunner } from './stores/typeorm.js';
 export { outboxSchema, type OutboxDialect } from './sql/schema.js';

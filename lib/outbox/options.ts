@@ -6,7 +6,7 @@ import type { OutboxStore } from './store.js';
 import { hasMethods } from './stores/methods.js';
 
 export interface AsynqOutboxOptions {
-  /** Where the rows are: `typeormOutbox(dataSource)`, `pgOutbox(pool)`, `mysqlOutbox(pool)`. */
+  /** Where the rows are: `typeormOutbox(dataSource)`, `pgOutbox(pool)`, `mysqlOutbox(pool)`, `knexOutbox(knex)`. */
   store: OutboxStore;
   /** The `name` of the AsynqModule whose tasks these are. Default: the one without a name. */
   connection?: string;

@@ -55,6 +55,8 @@ export class OutboxRelay {
   private endListening: (() => Promise<void>) | undefined;
   private listens = false;
   private noticed = false;
+  /** There are rows, as somebody says: it need not ask whether. */
+  private expected = false;
   private stopped = false;
   private last: Promise<void> = Promise.resolve();
   private readonly clock = new SystemClock(); // rows have real times, whatever clock tasks have
@@ -83,6 +85,7 @@ export class OutboxRelay {
   /** Has it look for rows now. */
   nudge(): void {
     this.noticed = true;
+    this.expected = true;
     this.loop.trigger();
   }
 
@@ -137,8 +140,11 @@ export class OutboxRelay {
     await sender.send();
     const ended = sender.takeEnded();
     const except = sender.busyQueues;
+    const expected = this.expected;
+    this.expected = false;
     if (
       ended.length === 0 &&
+      !expected &&
       this.clock.elapsed() - this.renewedAt < renewEvery &&
       !(await this.store.hasNew(except))
     ) {

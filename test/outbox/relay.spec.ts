@@ -1,13 +1,29 @@
 import { Injectable, Module } from '@nestjs/common';
 import { ClsPluginTransactional, Transactional, TransactionHost } from '@nestjs-cls/transactional';
 import { TransactionalAdapterTypeOrm } from '@nestjs-cls/transactional-adapter-typeorm';
-import { AsynqClient, AsynqHealth, AsynqModule, clsTransactions, defineTask, TaskHandler } from 'nestjs-asynq';
+import {
+  AsynqClient,
+  AsynqHealth,
+  AsynqModule,
+  clsTransactions,
+  defineTask,
+  TaskHandler,
+  typeormTransactions,
+} from 'nestjs-asynq';
 import { AsynqOutbox, AsynqOutboxModule, type AsynqOutboxOptions, pgOutbox, typeormOutbox } from 'nestjs-asynq/outbox';
 import { AsynqMetricsModule } from 'nestjs-asynq/metrics';
 import { ClsModule } from 'nestjs-cls';
 import { DataSource } from 'typeorm';
 import pg from 'pg';
 import { Registry } from 'prom-client';
+import {
+  addTransactionalDataSource,
+  deleteDataSourceByName,
+  initializeTransactionalContext,
+  Propagation,
+  runInTransaction,
+  StorageDriver,
+} from 'typeorm-transactional';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { rejection, testApp } from '../nest/support.js';
 import type { DatabaseServer } from '../support/database-server.js';
@@ -218,6 +234,40 @@ describe('an outbox', () => {
     expect(await world.sql('SELECT state FROM asynq_outbox')).toEqual([{ state: 'new' }]);
     await app.get(AsynqOutbox).drain();
     expect(tasks.enqueued(Mail).map(({ payload }) => payload)).toEqual([{ n: 1 }]);
+  });
+
+  it('is bound to the transactions of typeorm-transactional, too, each its own', async () => {
+    initializeTransactionalContext({ storageDriver: StorageDriver.ASYNC_LOCAL_STORAGE });
+    const source = new DataSource({
+      type: 'postgres',
+      host: '127.0.0.1',
+      port: server.port,
+      username: 'postgres',
+      database: 'postgres',
+    });
+    addTransactionalDataSource({ name: 'outbox', dataSource: source });
+    await source.initialize();
+    onTestFinished(async () => {
+      deleteDataSourceByName('outbox');
+      await source.destroy();
+    });
+    const { app, tasks } = await testApp(
+      { imports: [AsynqOutboxModule.forRoot({ store: typeormOutbox(source), relay: false })] },
+      { transactions: typeormTransactions({ dataSource: 'outbox' }) },
+    );
+    await app.init();
+    const asynq = app.get(AsynqClient);
+    const unit = <T>(work: () => Promise<T>, propagation: Propagation) =>
+      runInTransaction(work, { connectionName: 'outbox', propagation });
+    const whole = unit(async () => {
+      await asynq.enqueue(Mail, { n: 1 });
+      await unit(() => asynq.enqueue(Mail, { n: 2 }), Propagation.REQUIRES_NEW);
+      await source.manager.transaction(() => asynq.enqueue(Mail, { n: 3 }));
+      throw new Error('roll back');
+    }, Propagation.REQUIRED);
+    expect((await rejection(whole)).message).toBe('roll back');
+    await app.get(AsynqOutbox).drain();
+    expect(tasks.enqueued(Mail).map(({ payload }) => payload.n)).toEqual([2]);
   });
 
   it('shows a backlog, poisoned rows and a database that is away in health and metrics', async () => {

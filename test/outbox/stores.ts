@@ -1,6 +1,7 @@
+import { knex } from 'knex';
 import { createPool } from 'mysql2/promise';
 import pg from 'pg';
-import { mysqlOutbox, outboxSchema, type OutboxStore, pgOutbox, typeormOutbox } from 'nestjs-asynq/outbox';
+import { knexOutbox, mysqlOutbox, outboxSchema, type OutboxStore, pgOutbox, typeormOutbox } from 'nestjs-asynq/outbox';
 import { DataSource } from 'typeorm';
 import { type DatabaseServer, startMariadb, startPostgres } from '../support/database-server.js';
 
@@ -126,7 +127,29 @@ export const TYPEORM_MARIADB = typeorm(MYSQL, 'TypeORM on MariaDB', (port) => ({
   database: 'test',
 }));
 
-export const KINDS = [PG, MYSQL, TYPEORM_POSTGRES, TYPEORM_MARIADB];
+const withKnex = (kind: StoreKind, name: string, client: string, user: string, database: string): StoreKind => ({
+  name,
+  start: kind.start,
+  open: (port, table) => {
+    const db = knex({ client, connection: { ...local, port, user, database } });
+    return {
+      store: knexOutbox(db, { table }),
+      sql: async (text) => {
+        const reply: unknown = await db.raw(text);
+        const rows = Array.isArray(reply) ? (reply[0] as unknown) : (reply as { rows: unknown }).rows;
+        return Array.isArray(rows) ? (rows as Record<string, unknown>[]) : [];
+      },
+      transaction: (work) =>
+        db.transaction((trx) => work(Object.assign(trx, { query: (text: string) => trx.raw(text) }))),
+      close: () => db.destroy(),
+    };
+  },
+});
+
+export const KNEX_POSTGRES = withKnex(PG, 'Knex on PostgreSQL', 'pg', 'postgres', 'postgres');
+export const KNEX_MARIADB = withKnex(MYSQL, 'Knex on MariaDB', 'mysql2', 'root', 'test');
+
+export const KINDS = [PG, MYSQL, TYPEORM_POSTGRES, TYPEORM_MARIADB, KNEX_POSTGRES, KNEX_MARIADB];
 
 /** Makes the tables anew. */
 export async function createTables({ sql }: StoreWorld, kind: StoreKind, table = 'asynq_outbox'): Promise<void> {
