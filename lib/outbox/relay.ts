@@ -27,6 +27,9 @@ const TUNING: RelayTuning = {
   batchSize: 1_000,
 };
 
+/** How many batches may wait for queues that Redis does not take, before no more rows are taken. */
+const MOST_BATCHES = 20;
+
 /** Exchanges of one pass. */
 const EXCHANGES_PER_PASS = 50;
 
@@ -150,7 +153,7 @@ export class OutboxRelay {
     ) {
       return 0;
     }
-    const take = Math.max(0, batchSize - sender.backlog);
+    const take = Math.max(0, Math.min(batchSize, MOST_BATCHES * batchSize - sender.backlog));
     const rows = await this.store.exchange({ sender: sender.id, owner: this.owner, ended, take, except }, lease);
     if (!rows) {
       this.sender = undefined; // this relay was away for longer than its lease
