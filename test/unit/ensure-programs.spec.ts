@@ -125,6 +125,16 @@ describe('scripts/ensure-programs.mjs', () => {
     expect(ensure(undefined, 'chromium').stderr).toContain('chromium 99.0.4844 is too old');
   });
 
+  it('sees to MariaDB, whose package has another name than its program', () => {
+    const { status, stderr } = ensure(undefined, 'mariadb-server');
+    expect(status).toBe(1);
+    expect(stderr).toContain('sudo apt-get install mariadb-server');
+    program('mariadbd', 'echo "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)"');
+    expect(ensure(undefined, 'mariadb-server')).toMatchObject({ status: 0, stderr: '' });
+    program('mariadbd', 'echo "mariadbd  Ver 10.5.1-MariaDB"');
+    expect(ensure(undefined, 'mariadb-server').stderr).toContain('mariadb-server 10.5.1 is too old');
+  });
+
   it('sees to all of them when none is named', () => {
     const none = spawnSync(process.execPath, [join(folder, 'ensure.mjs')], { env: { PATH: bin() }, encoding: 'utf8' });
     expect(none.stderr).toMatch(/No redis-server was found[^]*No tmux was found[^]*No chromium was found/);
