@@ -130,8 +130,8 @@ export interface WorkflowsRole {
   /** Results of steps, in order; `undefined` where there is none. */
   results(queue: string, run: string, steps: readonly string[]): Promise<(Buffer | undefined)[]>;
   /**
-   * Results of the steps before this one, by name, in the order in which they were added; without those
-   * that have none. `undefined` without such a run.
+   * Results of the steps before this one, by name, in the order in which it names them; without those that
+   * have none. `undefined` without such a run.
    */
   resultsBefore(queue: string, run: string, step: string): Promise<ReadonlyMap<string, Buffer> | undefined>;
   /**

@@ -3,8 +3,8 @@
 -- `run:<id>` is a hash. `c` is packed, as COUNTS has it: state, the steps that are open, ready, in all and failed, those of the failed that
 -- are not optional (bad), when it started and ended; `o`: JSON { name, retention, deadline, reason }. Per step, by its name:
 --   s: packed, as STEP has it: state, endedAt, policy, flags, readyAt, how many of the steps before it have not ended, how many have failed
---   d: the names of the steps after it, a NUL behind each, then JSON { n position, t type, q queue (left out: this one), y delay,
---      a processAt, u lock, l its TTL, k the watcher for its mark }
+--   d: the names of the steps after it, a NUL behind each, then JSON { n position, t type, b the names of the steps before it, q queue (left
+--      out: this one), y delay, a processAt, u lock, l its TTL, k the watcher for its mark }
 --   v: its message until it succeeds, then its result (empty: none); e: the error
 -- States: w waiting, r ready, a ready again after a failure, s succeeded, S succeeded with a result, f failed, x cancelled.
 -- Policies: c cancel, r run, w wait.

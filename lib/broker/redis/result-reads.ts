@@ -2,7 +2,7 @@ import type { ChainableCommander } from 'ioredis';
 import type { Keyspace } from '../../wire/keys.js';
 import { toBrokerError } from './connection/broker-error.js';
 import type { RedisConnections } from './connection/connections.js';
-import { hasResult, readResultsBefore } from './scripts/runs.js';
+import { hasResult, readBefore } from './scripts/runs.js';
 
 /** The results of steps before a step, by name; undefined without such a run. */
 export type ResultsBefore = ReadonlyMap<string, Buffer> | undefined;
@@ -14,6 +14,9 @@ interface Call {
 }
 
 const NOTHING = Buffer.alloc(0);
+
+/** Results that one command reads. */
+const RESULTS_AT_ONCE = 500;
 
 /**
  * Reads results of steps. Tasks that start together ask together: the commands of one tick for one queue
@@ -35,11 +38,22 @@ export class ResultReads {
     return steps.map((_, n) => (hasResult(found[2 * n] ?? NOTHING) ? (found[2 * n + 1] ?? undefined) : undefined));
   }
 
-  /** Reads the whole run: which steps come before this one is only known from those. */
+  /** @returns those of the steps before this one, in the order of its definition */
   async before(queue: string, run: string, step: string): Promise<ResultsBefore> {
     const key = this.keyspace.queue(queue).run(run);
-    const stored = await this.ask<Record<string, Buffer>>(queue, (pipeline) => pipeline.hgetallBuffer(key));
-    return readResultsBefore(stored, step);
+    const [counts, place] = await this.ask<(Buffer | null)[]>(queue, (pipeline) =>
+      pipeline.hmgetBuffer(key, 'c', `d:${step}`),
+    );
+    if (!counts) return undefined;
+    const names = place ? readBefore(place) : [];
+    const results = new Map<string, Buffer>();
+    for (let from = 0; from < names.length; from += RESULTS_AT_ONCE) {
+      const page = names.slice(from, from + RESULTS_AT_ONCE);
+      for (const [index, result] of (await this.named(queue, run, page)).entries()) {
+        if (result) results.set(page[index]!, result);
+      }
+    }
+    return results;
   }
 
   private ask<T>(queue: string, add: (pipeline: ChainableCommander) => unknown): Promise<T> {

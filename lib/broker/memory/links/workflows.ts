@@ -82,8 +82,9 @@ export class MemoryWorkflows implements WorkflowsRole {
     return this.change(queue, run, (record) => {
       if (!record) return undefined;
       const results = new Map<string, Buffer>();
-      for (const [name, { result }] of record.steps) {
-        if (result && record.steps.get(wellFormed(step))?.after.includes(name)) results.set(name, Buffer.from(result));
+      for (const name of record.steps.get(wellFormed(step))?.after ?? []) {
+        const result = record.steps.get(name)?.result;
+        if (result) results.set(name, Buffer.from(result));
       }
       return results;
     });

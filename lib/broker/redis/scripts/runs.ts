@@ -56,6 +56,7 @@ const RUN_STATES: Readonly<Record<string, RunState>> = { r: 'running', s: 'succe
 interface Graph {
   n: number;
   t: string;
+  b?: readonly string[];
   q?: string;
   y?: number;
   a?: number;
@@ -146,10 +147,11 @@ function stepsAfter(run: NewRun): Map<string, string[]> {
 const refused = (run: string, why: string): InvalidTaskError =>
   new InvalidTaskError(`the workflow "${run}" cannot be started: ${why}; check the names of its steps`);
 
-function graphOf(place: string, { request, delay, mark }: NewStep, n: number): Graph {
+function graphOf(place: string, { request, after, delay, mark }: NewStep, n: number): Graph {
   const { message } = request;
   const { processAt, uniqueKey, uniqueTtl } = linkedTask(request, undefined);
   const graph: Graph = { n, t: message.type };
+  if (after.length > 0) graph.b = after;
   if (message.queue !== place) graph.q = message.queue;
   if (delay > 0) graph.y = delay;
   if (processAt !== undefined) graph.a = processAt as number;
@@ -274,24 +276,5 @@ function readGraph(packed: Buffer): { readonly after: readonly string[]; readonl
 /** @param step as shared/runs.lua packs it */
 export const hasResult = (step: Buffer): boolean => step.length === STEP_SIZE && step[0] === WITH_RESULT;
 
-/** @param stored the fields of a run; @returns the results of the steps before `step`; undefined when there is no run */
-export function readResultsBefore(
-  stored: Readonly<Record<string, Buffer>>,
-  step: string,
-): ReadonlyMap<string, Buffer> | undefined {
-  if (!stored['c']) return undefined;
-  const wanted = Buffer.from(`${step}\0`);
-  const found: { name: string; n: number; result: Buffer }[] = [];
-  for (const field in stored) {
-    if (!field.startsWith('d:')) continue;
-    const name = field.slice(2);
-    const place = stored[field]!;
-    if (!place.includes(wanted) || !hasResult(stored[`s:${name}`] ?? NOTHING)) continue;
-    const { after, graph } = readGraph(place);
-    if (after.includes(step)) found.push({ name, n: graph.n, result: stored[`v:${name}`] ?? NOTHING });
-  }
-  found.sort((one, other) => one.n - other.n);
-  return new Map(found.map(({ name, result }) => [name, result]));
-}
-
-const NOTHING = Buffer.alloc(0);
+/** @param place of a step in the graph; @returns the names of the steps before it */
+export const readBefore = (place: Buffer): readonly string[] => readGraph(place).graph.b ?? [];
