@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest';
+import type { Lease } from '../../lib/broker/broker.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { RunSession, step } from '../contract/run-session.js';
 
@@ -50,6 +51,33 @@ describe('a run on Redis', () => {
       await session.expectNothingLeft();
     },
   );
+
+  it('is read and written once for all its steps that succeed together, unless it has grown', async ({ driver }) => {
+    const session = new RunSession(driver);
+    const names = Array.from({ length: 10 }, (_, n) => `s${n}`);
+    await session.start([...names.map((name) => step(name)), step('end', { after: names })]);
+    const leases: Lease[] = [];
+    for (const name of names) leases.push((await session.claim(name))!.lease);
+    const settle = async (from: number, to: number) => {
+      await driver.redis.config('RESETSTAT');
+      const settlements = leases.slice(from, to).map((lease) => ({ kind: 'done', lease, uniqueKey: '' }) as const);
+      session.took(await driver.exchange(settlements, 0));
+      const stats = await driver.redis.info('commandstats');
+      return ['hmget', 'hset'].map((name) => Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1]));
+    };
+    // Their links and the run; the run.
+    expect(await settle(0, 8)).toEqual([2, 1]);
+    await session.grow(step('more', { after: ['s9'] }));
+    // Its link knows the number of steps before: the run is read again, and then the steps behind.
+    expect(await settle(8, 9)).toEqual([4, 1]);
+    expect(await session.states()).toEqual([
+      'running',
+      `${names.map((name) => `${name}:${name === 's9' ? 'ready' : 'succeeded'}`).join(' ')} end:waiting more:waiting`,
+    ]);
+    await settle(9, 10);
+    await session.finish('end', 'more');
+    await session.expectNothingLeft();
+  });
 
   it('asks for no task that has not left yet', async ({ driver }) => {
     const session = new RunSession(driver);
