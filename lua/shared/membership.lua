@@ -22,6 +22,8 @@ do
     local known = batches[batch]
     if known == nil then
       known = call('HGET', L.links, batch)
+      -- Else it is the link of a task with such an id.
+      if known ~= '1' and known ~= 'w' then known = false end
       batches[batch] = known
     end
     if not known then return nil end

@@ -30,4 +30,21 @@ export function exerciseUsedIds(it: DriverTest): void {
       },
     );
   });
+
+  describe('tasks whose ids look like those of a batch and of its members', () => {
+    it('tell all who wait for them', async ({ driver }) => {
+      const session = new LinkSession(driver);
+      const ids = ['batch-2030', 'batch-2030~7', 'batch-2030~8'];
+      for (const id of ids) {
+        await driver.add({ id, queue: 'other' });
+        await session.enqueueAfter(session.waiting(`after ${id}`, [{ queue: 'other', id }]));
+        await session.relay();
+      }
+      for (const task of await driver.take(ids.length, 'other')) {
+        await session.end(task, 'done');
+        await session.relay();
+        expect(await session.stateOf(`after ${task.lease.id}`)).toBe('pending');
+      }
+    });
+  });
 }
