@@ -2,25 +2,31 @@
  * A worker process for durability.spec.ts: runs tasks of the type `work` on the Redis of the port given as first argument, each for up to
  * the milliseconds given as second, and prints the id of each task it has finished. Ends with its standard input, or on SIGTERM.
  */
+import { writeSync } from 'node:fs';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { Server } from '../../lib/server/server.js';
 
 const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: Number(process.argv[3]) }));
 const longest = Number(process.argv[4]); // milliseconds
+/**
+ * Returns when the line has left: `process.stdout` keeps what a busy reader has no room for, and a killed
+ * process takes it along.
+ */
+const print = (line: string): void => void writeSync(1, `${line}\n`);
 const handle = async ({ id }: { id: string }): Promise<void> => {
   await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * longest)); // the work
-  process.stdout.write(`ran ${id}\n`);
+  print(`ran ${id}`);
 };
 const server = new Server({
   broker,
   handlers: [{ pattern: 'work', handle }],
   options: { concurrency: 40, retryDelay: () => 0, taskCheckInterval: 100 },
 });
-server.events.on('queueUnreachable', () => process.stdout.write('unreachable\n'));
-server.events.on('queueReachable', () => process.stdout.write('reachable\n'));
+server.events.on('queueUnreachable', () => print('unreachable'));
+server.events.on('queueReachable', () => print('reachable'));
 await server.start();
-process.stdout.write('ready\n');
+print('ready');
 process.stdin.resume();
 const end = async (): Promise<void> => {
   await server.shutdown();

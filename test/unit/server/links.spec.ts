@@ -124,7 +124,7 @@ describe('the keeper of a started server', () => {
     const clock = manualClock();
     const rig = await startRig({ b: () => undefined }, {}, clock);
     await follow(rig, { prerequisite: { type: 'never', key: 'k' } });
-    for (let passed = 0; passed < 640_000; passed += 5_000) {
+    for (let passed = 0; passed < 720_000; passed += 5_000) {
       clock.advance(5_000);
       await turn(2);
     }
