@@ -13,7 +13,7 @@ export interface AsynqOutboxOptions {
   /** Whether this process brings rows to Redis. Several may; at least one must. Default true. */
   relay?: boolean;
   /**
-   * How often the relay looks for rows that nobody has told it of, at most 10 s. With PostgreSQL it is told of all
+   * How often the relay looks for rows without a notice, at most 10 s. With PostgreSQL it has a notice of all
    * rows, with other databases of those of its own process. Default `'1s'`.
    */
   pollInterval?: Duration;

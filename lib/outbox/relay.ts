@@ -34,7 +34,7 @@ const MOST_BATCHES = 20;
 const EXCHANGES_PER_PASS = 50;
 
 export interface RelayOptions {
-  /** Milliseconds between looks for rows, where nobody tells of them. */
+  /** Milliseconds between looks for rows, of which there is no notice. */
   readonly pollInterval: number;
   /** How long rows are kept that have ended, in milliseconds. */
   readonly retention: number;

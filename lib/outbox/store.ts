@@ -67,7 +67,7 @@ export interface OutboxStore {
    * @throws InvalidTaskError when `tx` is nothing that this store knows
    */
   insert(tx: unknown, rows: readonly NewRow[]): Promise<void>;
-  /** Takes a sender that is the owner's, or whose owner is gone; else makes one. Its lease begins anew. */
+  /** Takes a sender that is the owner's, or whose owner is gone; else makes one. Its lease starts again. */
   takeSender(owner: string, lease: number): Promise<OwnedSender>;
   /** Takes a sender whose owner is gone, if it has rows that are not ended. */
   takeOrphan(owner: string, lease: number): Promise<OwnedSender | undefined>;

@@ -46,7 +46,7 @@ export interface Transactions {
   current(): TransactionScope | undefined;
 }
 
-/** A TransactionScope that is told how its transaction ends. */
+/** A TransactionScope that is notified of the end of its transaction. */
 export class Scope implements TransactionScope {
   private works: (() => Promise<void>)[] = [];
   private over = false;

@@ -112,7 +112,7 @@ do
     return type(stored) == 'string' and stored or ''
   end
 
-  -- What tasks of steps have told their runs, by run, four values each: step, L.hint, id of the task, result; and the ids of the runs.
+  -- What tasks of steps have reported to their runs, by run, four values each: step, L.hint, id of the task, result; and the ids of the runs.
   L.successes, L.successful_runs = {}, {}
 
   -- The first `count` of these tasks have ended; those with false, or a text as their result, in `details` have just succeeded. Deals with

@@ -4,7 +4,8 @@ do
   local pack, unpack_bytes = struct.pack, struct.unpack
   local PROBE_SECONDS = 600
   local COUNTS = '<c1I4I4I4I4I4dd'
-  local R = { COUNTS_SIZE = 37 }
+  -- Bytes of COUNTS, and of STEP of runs.lua; flags of a step from which on its task is one of this place with nothing special.
+  local R = { COUNTS_SIZE = 37, STEP_SIZE = 27, PLAIN = 2 }
   L.runs = R
 
   -- `run` has the counts by name.

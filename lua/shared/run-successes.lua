@@ -1,4 +1,4 @@
--- Steps that succeed: part of links.lua, behind run-ends.lua. Most ends are the first success of a step of this place, whose link tells
+-- Steps that succeed: part of links.lua, behind run-ends.lua. Most ends are the first success of a step of this place, whose link says
 -- which steps come after it. Then all that changes is known from few fields of the run, and nothing of it is kept in tables. Whatever
 -- else holds is left to run-steps.lua.
 do
@@ -6,8 +6,8 @@ do
   local byte, find, sub = string.byte, string.find, string.sub
   local pack, unpack_bytes = struct.pack, struct.unpack
   local R = L.runs
-  -- Of STEP of runs.lua: its size, where the flags are, and from which on a task has nothing special.
-  local STEP_SIZE, FLAGS_AT, PLAIN = 27, 11, 2
+  -- The last is where STEP of runs.lua has the flags.
+  local STEP_SIZE, PLAIN, FLAGS_AT = R.STEP_SIZE, R.PLAIN, 11
   local READY, WAITING = byte('r'), byte('w')
   -- How many ends of one run are dealt with at once.
   local MOST = 400
@@ -45,7 +45,7 @@ do
     L.create_plain(list, refuse)
   end
 
-  -- What the link of a step tells of those after it: how many steps the run has, as text, a NUL, their names. No number when they are many.
+  -- What the link of a step says of those after it: how many steps the run has, as text, a NUL, their names. No number when they are many.
   -- `graph` is `d` of runs.lua. A name with a brace is cut, and leads to no step.
   function L.hint(total, graph)
     local start = find(graph, '{', 1, true)

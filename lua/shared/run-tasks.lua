@@ -18,7 +18,7 @@ do
     tell_run(w, ok, why, result)
   end
 
-  -- The watchers of a task, where that of the run of `w` is among them (nil when it is none of them), and whether they were told.
+  -- The watchers of a task, where that of the run of `w` is among them (nil when it is none of them), and whether they were notified.
   local function watchers_for(id, w)
     local list, told = L.read_watchers(id)
     if not list then return {}, nil end
@@ -35,7 +35,7 @@ do
     return call('HEXISTS', L.outbox, w.to .. ' ' .. key_of(w)) == 1
   end
 
-  -- Creates the task of a step; the run is told when there cannot be one. A task that tells the run already is this one. `again`:
+  -- Creates the task of a step; the run is notified when there cannot be one. A task that notifies the run already is this one. `again`:
   -- the step has failed; its task runs again if it is there, or is on its way.
   L.on.release = function(body, data)
     local task, w = body.task, body.task.watchers[1]
@@ -52,7 +52,7 @@ do
     if status ~= 'enqueued' then tell_run(w, false, R.REFUSED[status], data, true) end
   end
 
-  -- Makes sure that the task of a step tells its end, and answers at once when it has ended. What is on the way already answers.
+  -- Makes sure that the task of a step notifies its run of its end, and answers at once when it has ended. What is on the way already answers.
   L.on.probe = function(body)
     local w = body.w
     if is_told(w) then return end
@@ -86,7 +86,7 @@ do
   end
 
   -- A run needs the task of a step no more: it is deleted if nobody has claimed it (`unclaimed`) or if it is archived
-  -- (`archived`). After the latter it tells the run nothing.
+  -- (`archived`). After the latter it does not notify the run.
   L.on.drop = function(body)
     local id = body.id
     local list, at, told = watchers_for(id, body.w)

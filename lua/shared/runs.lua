@@ -12,17 +12,18 @@
 do
   local call, try, type = redis.call, redis.pcall, type
   local pack, unpack_bytes = struct.pack, struct.unpack
-  local STEP, STEP_SIZE = '<c1dc1BdI4I4', 27
+  local STEP = '<c1dc1BdI4I4'
 
   local STATES = { w = true, r = true, a = true, s = true, S = true, f = true, x = true }
   local POLICIES = { c = true, r = true, w = true }
 
   local runs, touched = {}, {}
   local R = L.runs
+  local STEP_SIZE = R.STEP_SIZE
   -- Flags of a step: its failure counts as done; its task is one of this place with nothing special.
-  local OPTIONAL, PLAIN = 1, 2
+  local OPTIONAL, PLAIN = 1, R.PLAIN
 
-  -- Who watches the task of a step, unless it is a link. `since`, when the run has started, tells it from an earlier run of the same id,
+  -- Who watches the task of a step, unless it is a link. `since`, when the run has started, distinguishes it from an earlier run of the same id,
   -- of which a parcel may still be on the way.
   function R.watcher_of(run, step)
     run.since = run.since or string.format('%.0f', run.started)

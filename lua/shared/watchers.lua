@@ -1,4 +1,4 @@
--- Who watches the tasks of this place, and is told of their ends. Part of links.lua, behind link-fields.lua.
+-- Who watches the tasks of this place, and is notified of their ends. Part of links.lua, behind link-fields.lua.
 do
   local call, type = redis.call, type
   local byte = string.byte
@@ -24,7 +24,7 @@ do
     return known and type(list) == 'table' and list or nil
   end
 
-  -- The list of those who watch a task, and whether they were told; nil without any.
+  -- The list of those who watch a task, and whether they were notified; nil without any.
   function L.read_watchers(id)
     local watchers, told = L.watchers_of(id)
     return watchers and decode(watchers), told
@@ -52,7 +52,7 @@ do
     elseif not string.find(list, text, 1, true) then
       list = string.sub(list, 1, -2) .. ',' .. text .. ']'
     end
-    L.set_link(id, list) -- those who were told are told again, as this one was not
+    L.set_link(id, list) -- those who were notified are notified again, as this one was not
     L.note_watched(id)
   end
 
@@ -84,7 +84,7 @@ do
   end
 
   L.on.tellmore = function(body)
-    -- A failure that is still being told must not take the place of a success.
+    -- A failure of which some are not notified yet must not take the place of a success.
     local key = 'tellmore ' .. (body.ok and '+' or '-') .. body.id
     L.fan_out(L.base .. 'watchers:' .. body.id, key, body, body.gone, function(watcher)
       L.tell.w(watcher, body.id, body.ok, body.why)
