@@ -1,0 +1,17 @@
+import type { Broker } from '../broker/broker.js';
+
+/** What an inspector needs of a broker. */
+export type InspectorBroker = Pick<
+  Broker,
+  | 'inspection'
+  | 'listing'
+  | 'administration'
+  | 'publications'
+  | 'cancellation'
+  | 'operations'
+  | 'clock'
+  | 'maxPayloadSize'
+  | 'links'
+  | 'batches'
+  | 'workflows'
+>;
