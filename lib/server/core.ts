@@ -48,6 +48,7 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
   readonly queues: QueueRegistry;
   readonly mux: Mux;
   readonly aggregators: Aggregators;
+  readonly limiters: Limiters;
   readonly executor: Executor;
   readonly processor: Processor;
   readonly source: WakeSource;
@@ -67,8 +68,7 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     const results = new Results(broker.consumer, broker.maxPayloadSize, deps.encodeResult ?? encodeJson);
     const services = { results, contexts: deps.contexts };
     const verdicts = new Verdicts({ ...common, services, hooks: new Hooks(options, events) });
-    // A broker driven by hand has no time to wait for a limit.
-    const limiters = new Limiters(broker.manual ? [] : mux.entries(), common);
+    const limiters = (this.limiters = new Limiters(mux.entries(), common));
     const newerPayloads = new NewerPayloads(mux.entries(), common);
     const executor = (this.executor = new Executor({ ...common, limiters, newerPayloads, verdicts, services }));
     const exchanging = { ...common, exchanger: executor, strictPriority, concurrency };

@@ -30,7 +30,7 @@ import type { QueueRegistry } from './fetching/queue-registry.js';
 import type { QueueState } from './fetching/queue-state.js';
 
 export interface ExecutorOptions {
-  readonly broker: Pick<Broker, 'consumer' | 'manual'>;
+  readonly broker: Pick<Broker, 'consumer'>;
   readonly relay: Pick<Relay, 'carry'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
@@ -58,6 +58,8 @@ export interface ExecutorOptions {
  */
 export class Executor implements Exchanger, Attempts {
   running = 0;
+  /** How many tasks it has claimed so far. */
+  claimed = 0;
   accepting = false;
   private readonly deadlines: Deadlines;
 
@@ -74,7 +76,7 @@ export class Executor implements Exchanger, Attempts {
     try {
       const settle = batch.map(({ verdict }) => verdict!.settlement);
       const since = take > 0 && events.measuresWaits;
-      const limits = broker.manual ? undefined : queue.options.limits; // by hand nothing waits
+      const { limits } = queue.options;
       const reply = await broker.consumer.exchange(queue.name, { settle, take, limits, since });
       queue.reserved -= reserved;
       reserved = 0;
@@ -100,14 +102,15 @@ export class Executor implements Exchanger, Attempts {
   private claim(queue: QueueState, { tasks, damaged }: ExchangeReply): void {
     const now = this.options.clock.now();
     const claimed = tasks.map((leased) => this.hold(queue, leased, now));
+    this.claimed += claimed.length;
     for (const one of damaged) this.archiveDamaged(queue, one, now);
     if (this.accepting) for (const task of claimed) this.admit(task);
     else for (const task of claimed.reverse()) this.concludeUnrun(task, this.options.verdicts.requeue(task));
   }
 
-  /** Runs one task that the caller has leased. */
+  /** Runs one task that the caller has leased. No limit counts it or holds it back. */
   execute(queue: QueueState, leased: LeasedTask): void {
-    this.admit(this.hold(queue, leased, this.options.clock.now()));
+    this.admit(this.hold(queue, leased, this.options.clock.now()), false);
   }
 
   /** From here on the lease is kept. */
@@ -125,13 +128,13 @@ export class Executor implements Exchanger, Attempts {
   }
 
   /** Takes a slot, and runs the task as soon as its limits allow. */
-  private admit(task: ActiveTask): void {
+  private admit(task: ActiveTask, isLimited = true): void {
     this.running += 1;
     const handler = (task.handler = this.options.mux.find(task.type));
     if (!handler) return this.refuse(task, new HandlerNotFoundError(task.type));
     const newer = task.message.headers && this.options.newerPayloads.waitlistOf(task, handler);
     if (newer) return this.defer(task, newer);
-    const limiter = this.options.limiters.of(handler);
+    const limiter = isLimited ? this.options.limiters.of(handler) : undefined;
     if (!limiter) return this.run(task, handler);
     const admitted = limiter.admit(task);
     if (admitted === true) this.run(task, handler);

@@ -1,13 +1,12 @@
 import { finishesWithin } from '../async.js';
-import type { Broker, LeasedTask } from '../broker/broker.js';
+import type { Broker } from '../broker/broker.js';
 import { InvalidOptionError } from '../errors.js';
 import { AsynqEvents, type TaskOutcome } from '../events/events.js';
 import { Relay } from '../links/relay.js';
 import type { TaskContexts } from '../task/contexts.js';
 import type { Tracing } from '../tracing/tracing.js';
-import type { ActiveTask } from './attempt/active-task.js';
 import type { TaskHandlerEntry } from './attempt/handler.js';
-import { cancelByHand, runOnce, takeOnce, work } from './by-hand.js';
+import { ByHand } from './by-hand.js';
 import { Core } from './core.js';
 import { onSignal } from './drain-signal.js';
 import type { QueueOptions } from './fetching/queue-options.js';
@@ -39,6 +38,8 @@ export interface ServerDeps {
 /** Runs the tasks of some queues. It never closes the broker. */
 export class Server {
   readonly events: AsynqEvents;
+  /** Drives a server that was not started. */
+  readonly byHand: ByHand;
   private readonly core: Core;
   private readonly drainSignal: NodeJS.Signals | undefined;
   /** A running server keeps the process alive, with or without sockets. */
@@ -77,7 +78,8 @@ export class Server {
       contexts,
       encodeResult,
     });
-    if (broker.manual) cancelByHand(this.core);
+    this.byHand = new ByHand(this.core);
+    if (broker.manual) this.byHand.listen();
   }
 
   get status(): ServerStatus {
@@ -197,51 +199,12 @@ export class Server {
    * settles them.
    */
   runOnce(): Promise<TaskOutcome[]> {
-    return runOnce(this.core);
-  }
-
-  /** The first half of `runOnce`: resolves when the handlers of what was claimed have started. */
-  takeOnce(): Promise<void> {
-    return takeOnce(this.core);
-  }
-
-  /** The second half of `runOnce`: resolves when no handler runs and every outcome is stored. */
-  whenQuiet(): Promise<void> {
-    return this.core.processor.whenQuiet();
-  }
-
-  /** Runs one task, leased by the caller, through the whole pipeline. `undefined`: it was deferred. */
-  work(leased: LeasedTask): Promise<TaskOutcome | undefined> {
-    return work(this.core, leased);
-  }
-
-  /** The tasks whose handlers have not settled. */
-  get running(): readonly ActiveTask[] {
-    return [...this.core.queues.running()];
-  }
-
-  /** Whether every attempt that has ended is stored. */
-  get isSettled(): boolean {
-    const queues = [...this.core.queues.all()];
-    return queues.every(({ busy, held }) => !busy && ![...held].some(({ verdict }) => verdict));
+    return this.byHand.runOnce();
   }
 
   /** The queues it claims tasks of. */
   get queues(): readonly string[] {
     return this.core.queues.names();
-  }
-
-  /** Whether it makes one task of the tasks of such a group. */
-  aggregates(group: string): boolean {
-    return this.core.aggregators.find(group) !== undefined;
-  }
-
-  /**
-   * When a group is due that this server aggregates, in milliseconds; `undefined` when none waits.
-   */
-  async nextGroupDue(): Promise<number | undefined> {
-    const seconds = await this.core.aggregator.nextDue();
-    return seconds === undefined ? undefined : seconds * 1000;
   }
 
   private async waitForTasks(): Promise<void> {

@@ -155,7 +155,7 @@ export class AsynqTester extends TaskLists {
     const info = await this.connection.client.enqueue(task as string, payload, now);
     const leased = this.broker.take(info.queue, info.id);
     if (!leased) throw new TestingError(notRunnable(info.type, info.state));
-    const outcome = await new HandlerWatch(server, 0).outlast(server.work(leased));
+    const outcome = await new HandlerWatch(server.byHand, 0).outlast(server.byHand.work(leased));
     if (!outcome) throw new TestingError(deferred(info.type));
     await this.listeners.settle(this.connection);
     return outcome;
@@ -184,7 +184,13 @@ export class AsynqTester extends TaskLists {
     const { connection, listeners } = this;
     const { limit = DEFAULT_LIMIT, patience = DEFAULT_PATIENCE_MS } = options;
     const server = this.server();
-    const run = new TestRun(connection, server, listeners, limit, parseDuration(patience, 'patience', TestingError));
+    const run = new TestRun(
+      connection,
+      server.byHand,
+      listeners,
+      limit,
+      parseDuration(patience, 'patience', TestingError),
+    );
     await this.unnested(method, () => work(run)).finally(() => run.end());
     run.summary.leave(leftTasks(this.broker, server));
     return run.summary;
@@ -208,9 +214,11 @@ export class AsynqTester extends TaskLists {
    */
   private async nextDue(run: TestRun): Promise<number | undefined> {
     const now = this.clock.now();
+    const { byHand, queues } = this.server();
     const times = this.broker.tasks().map(({ nextProcessAt = 0 }) => nextProcessAt * 1000);
-    times.push((await this.server().nextGroupDue()) ?? 0, this.broker.nextReclaim() ?? 0);
-    times.push(this.broker.nextTimer() ?? 0, run.nextDeadline() ?? 0);
+    times.push((await byHand.nextGroupDue()) ?? 0, this.broker.nextReclaim() ?? 0);
+    times.push(this.broker.nextTimer() ?? 0, run.nextDeadline() ?? 0, byHand.nextRoom() ?? 0);
+    times.push(...queues.map((queue) => this.broker.nextStart(queue, byHand.rateOf(queue)) ?? 0));
     const later = [...times, this.connection.scheduler.nextDue()].filter((time) => time > now && time < Infinity);
     return later.length === 0 ? undefined : Math.min(...later);
   }

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { clearTimeout, setTimeout } from 'node:timers';
 import { finishesWithin, type Timers } from '../async.js';
 import { TestingError } from '../errors.js';
-import type { ActiveTask, Server } from '../server/index.js';
+import type { ActiveTask, ByHand } from '../server/index.js';
 import { stillRunning } from './testing.messages.js';
 
 /** How often, in real time, handlers that are known to wait are checked. */
@@ -24,7 +24,7 @@ export class HandlerWatch {
 
   /** @param patience milliseconds of real time that a handler with a signal may take */
   constructor(
-    private readonly server: Server,
+    private readonly server: ByHand,
     private readonly patience: number,
   ) {}
 

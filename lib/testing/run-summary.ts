@@ -10,7 +10,7 @@ export type Aggregation =
   | (AsynqEventMap['aggregationFailed'] & { readonly task?: undefined });
 
 /** Why tasks that could run did not; `waiting`: for other tasks that have not ended. */
-export type LeftReason = 'notServed' | 'paused' | 'noAggregator' | 'limited' | 'waiting';
+export type LeftReason = 'notServed' | 'paused' | 'noAggregator' | 'limited' | 'newerPayload' | 'waiting';
 
 /** Tasks of one type that could run and did not. */
 export interface LeftTasks {

@@ -1,7 +1,7 @@
 import { TestingError } from '../errors.js';
 import type { Connection } from '../nest/connection/connection.registry.js';
 import type { EventListeners } from '../nest/lifecycle/event.listeners.js';
-import type { Server } from '../server/index.js';
+import type { ByHand } from '../server/index.js';
 import { HandlerWatch } from './handler-watch.js';
 import { RunSummary } from './run-summary.js';
 import { runsOn } from './testing.messages.js';
@@ -16,7 +16,7 @@ export class TestRun {
 
   constructor(
     private readonly connection: Connection,
-    private readonly server: Server,
+    private readonly server: ByHand,
     private readonly listeners: EventListeners,
     private readonly limit: number,
     patience: number,
@@ -36,15 +36,18 @@ export class TestRun {
    * @throws TestingError
    */
   async now(): Promise<void> {
-    for (let before = -1; ;) {
-      before = this.summary.total;
-      await this.server.takeOnce();
+    for (let progress = true; ;) {
+      const before = this.summary.total;
+      if (progress) await this.server.findRoom();
+      const claimed = await this.server.takeOnce();
       await this.watch.settle();
       // What listeners enqueue belongs to the run.
       const listened = await this.listeners.settle(this.connection);
       const { total, outcomes } = this.summary;
       if (total > this.limit) throw new TestingError(runsOn(this.limit, outcomes.at(-1)!.task.type));
-      if (total === before && !listened) return;
+      progress = total !== before || listened;
+      // A pass may claim tasks, and only put them into waitlists.
+      if (!progress && claimed === 0) return;
     }
   }
 

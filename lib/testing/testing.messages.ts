@@ -1,5 +1,6 @@
 import type { EdgeState, StoredWait } from '../broker/links.js';
 import type { TaskRef } from '../events/events.js';
+import type { TaskMessage } from '../wire/message.js';
 import type { LeftReason } from './run-summary.js';
 
 /** The texts of TestingError: each says what to change in the test. */
@@ -66,12 +67,18 @@ function nameOf({ prerequisite, state, reason }: EdgeState): string {
   return state === 'failed' ? `${name} (failed: ${reason ?? 'no reason'})` : name;
 }
 
-export const whyLeft = (reason: Exclude<LeftReason, 'waiting'>, queue: string, group: string | undefined): string =>
+/** @param waitlist the one that the task is in */
+export const whyLeft = (
+  reason: Exclude<LeftReason, 'waiting'>,
+  { queue, type, groupKey: group }: TaskMessage,
+  waitlist: string | undefined,
+): string =>
   ({
     notServed: `the server does not serve the queue "${queue}": add it to the option server.queues`,
     paused: `the queue "${queue}" is paused: resume it`,
     noAggregator: `no @TaskAggregator aggregates the group "${group}"`,
-    limited: `a limit of the queue "${queue}" holds them back: advance the clock`,
+    limited: `a limit of ${waitlist === undefined ? `the queue "${queue}"` : `the handlers of "${waitlist}"`} holds them back: advance the clock`,
+    newerPayload: `the payload of a "${type}" is newer than its handler: raise the version of its definition`,
   })[reason];
 
 export const noSuchHandler = (label: string, near: string | undefined): string =>

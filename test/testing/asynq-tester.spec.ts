@@ -294,25 +294,6 @@ describe('drain', () => {
     );
   });
 
-  test('applies no limits of the fleet, neither of queues nor of handlers', async () => {
-    const limits = { globalConcurrency: 1, rateLimit: { max: 1, per: '1m' } } as const;
-    @Injectable()
-    class Limited {
-      @TaskHandler('limited', limits)
-      run() {}
-    }
-    const app = await Test.createTestingModule({
-      imports: [AsynqModule.forRoot({ connection: 'memory', server: { queues: { default: limits } } })],
-      providers: [Limited],
-    })
-      .overrideProvider(ASYNQ_BROKER)
-      .useClass(InMemoryBroker)
-      .compile();
-    await app.get(AsynqClient).enqueueMany('limited', [1, 2, 3, 4, 5]);
-    const summary = await AsynqTester.from(app).drain();
-    expect(summary).toMatchObject({ done: 5, left: [] });
-  });
-
   test('runs no tasks of a paused queue or of one that the server does not serve', async () => {
     await client.enqueue('later', 1, { queue: 'unserved' });
     await client.enqueue('later', 1, { queue: 'unserved', processIn: '5m' });

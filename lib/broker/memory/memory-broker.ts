@@ -134,6 +134,13 @@ export class MemoryBroker implements Broker {
     return seconds === undefined ? undefined : seconds * 1000;
   }
 
+  /** When fewer starts of a queue count for its rate, in milliseconds since the epoch, while tasks of it are pending. */
+  nextStart(queue: string, rate: { readonly window: number } | undefined): number | undefined {
+    const store = this.store(queue);
+    const { now } = this.state;
+    return rate && store.backlog > 0 ? now + store.starts(rate.window).untilFewer(now) : undefined;
+  }
+
   /** What a task waits for, or has waited for. */
   waitOf(queue: string, id: string): StoredWait | undefined {
     return this.links.describe(queue, id);

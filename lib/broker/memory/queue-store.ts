@@ -147,6 +147,14 @@ export class QueueStore {
     return waitlist;
   }
 
+  /** The waitlist that a task is in, unless it has left it by another way; `undefined` when it is in none. */
+  waitlistOf(id: string): string | undefined {
+    const waitEnd = this.tasks.get(id)?.waits?.waitEnd;
+    if (waitEnd === undefined || this.retry.score(id) !== waitEnd) return undefined;
+    for (const [name, ids] of this.waitlists) if (ids.score(id) !== undefined) return name;
+    return undefined;
+  }
+
   /** @param joinedAt Unix seconds */
   addToGroup(id: string, record: TaskRecord, group: string, joinedAt: number): void {
     record.state = 'aggregating';

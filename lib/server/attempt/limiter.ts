@@ -63,6 +63,18 @@ export class Limiter {
     await this.waitlist.search();
   }
 
+  /** Extends the tokens, and wakes tasks as far as there may be room. */
+  async findRoom(): Promise<void> {
+    await this.renewTokens();
+    await this.waitlist.probe(this.deps.queues.names());
+  }
+
+  /** When the rate has room again, in milliseconds since the epoch; `undefined` when it has, or no task is known to wait. */
+  nextRoom(): number | undefined {
+    const { opensIn } = this;
+    return opensIn > 0 && this.waitlist.isUsed ? this.deps.clock.now() + opensIn : undefined;
+  }
+
   close(): void {
     this.closed = true;
     this.waitlist.close();

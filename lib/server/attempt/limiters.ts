@@ -43,6 +43,17 @@ export class Limiters {
     return SEARCH_INTERVAL_MS;
   }
 
+  /** Wakes waiting tasks now, as far as there may be room, where no loop does. */
+  async findRoom(): Promise<void> {
+    await settleAll([...this.byScope.values()].map((limiter) => limiter.findRoom()));
+  }
+
+  /** When a rate has room again for which tasks wait, in milliseconds since the epoch; `undefined` when none waits. */
+  nextRoom(): number | undefined {
+    const times = [...this.byScope.values()].flatMap((limiter) => limiter.nextRoom() ?? []);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
   close(): void {
     for (const limiter of this.byScope.values()) limiter.close();
   }

@@ -1,7 +1,7 @@
 import type { Broker } from '../../broker/broker.js';
 import type { Clock } from '../../clock.js';
 import type { AsynqEvents } from '../../events/events.js';
-import { payloadVersion } from '../../wire/payload-version.js';
+import { newerWaitlist, payloadVersion } from '../../wire/payload-version.js';
 import type { ActiveTask } from './active-task.js';
 import type { TaskHandlerEntry } from './handler.js';
 import type { LimiterListener } from './waitlist.js';
@@ -51,7 +51,7 @@ export class NewerPayloads {
   waitlistOf(task: ActiveTask, { version: known = 1 }: TaskHandlerEntry): string | undefined {
     const version = payloadVersion(task.message.headers);
     if (!(version > known)) return undefined;
-    const waitlist = waitlistOf(task.type);
+    const waitlist = newerWaitlist(task.type);
     this.left.set(`${task.queue}\n${waitlist}`, this.deps.clock.now());
     const { id, type, queue } = task;
     this.deps.events.emit('payloadTooNew', { task: { id, type, queue }, version, known });
@@ -62,7 +62,7 @@ export class NewerPayloads {
   async runOnce(): Promise<number> {
     let found = false;
     for (const queue of this.deps.queues.names()) {
-      for (const type of this.types) if (await this.wake(queue, waitlistOf(type))) found = true;
+      for (const type of this.types) if (await this.wake(queue, newerWaitlist(type))) found = true;
     }
     this.interval = found ? MIN_SEARCH_INTERVAL_MS : Math.min(2 * this.interval, MAX_SEARCH_INTERVAL_MS);
     return this.interval;
@@ -83,6 +83,3 @@ export class NewerPayloads {
     return true;
   }
 }
-
-/** No scope of a limit is named like this by accident. */
-const waitlistOf = (type: string): string => `~newer:${type}`;

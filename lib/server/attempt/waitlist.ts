@@ -90,8 +90,25 @@ export class Waitlist {
     return this.wakeIn([...new Set([...this.waiting.keys(), ...queues])], count);
   }
 
+  /** Wakes tasks though no room is known: one at first where other processes count, too. @param queues where some may wait */
+  probe(queues: readonly string[] = []): Promise<void> {
+    const { isShared, room } = this.limiter;
+    this.stopTimer();
+    this.probing = isShared;
+    return this.wake(isShared ? 1 : room, queues);
+  }
+
+  /** Whether tasks are known to wait. */
+  get isUsed(): boolean {
+    return this.waiting.size > 0;
+  }
+
   close(): void {
     this.closed = true;
+    this.stopTimer();
+  }
+
+  private stopTimer(): void {
     this.probeTimer?.cancel();
     this.probeTimer = undefined;
   }
@@ -102,14 +119,12 @@ export class Waitlist {
    * never shorter than the time until the rate has room.
    */
   private probeLater(): void {
-    const { room, opensIn, isShared } = this.limiter;
+    const { room, opensIn } = this.limiter;
     if (this.probeTimer || this.closed || this.waiting.size === 0 || room <= 0) return;
     const delay = Math.max(backoff(this.misses + 1, { longest: MAX_PROBE_DELAY_MS }), opensIn);
     this.probeTimer = this.deps.clock.after(delay, () => {
-      this.probeTimer = undefined;
-      this.probing = isShared;
       this.countMiss(); // until one is admitted
-      void this.wake(isShared ? 1 : this.limiter.room);
+      void this.probe();
     });
   }
 

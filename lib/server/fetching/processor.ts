@@ -112,7 +112,7 @@ export class Processor {
     this.setFetching(this.fetching);
     // A round that settles leaves no room for one that claims.
     await this.when(() => this.rounds === 0);
-    for (const queue of this.options.queues.all()) queue.backlog = Infinity;
+    for (const queue of this.options.queues.all()) queue.askAgain();
     await this.round(true);
     // Slots are shared out by priority: a queue that got none has reported its backlog, and gets
     // what others left free.

@@ -41,8 +41,7 @@ export class QueueRegistry {
     const known = this.byName.get(name);
     if (known) {
       known.options = options;
-      known.limitTimer?.cancel();
-      known.limitTimer = undefined;
+      known.endRest();
       known.removed = false;
       return known;
     }

@@ -106,13 +106,24 @@ export class QueueState {
    * settled before.
    */
   private holdBack(milliseconds: number, clock: Clock, listener: RestListener): void {
-    this.limitTimer?.cancel();
-    this.limitTimer = undefined;
+    this.endRest();
     if (milliseconds === 0) return;
     this.limitTimer = clock.after(milliseconds + Math.random() * LIMIT_JITTER_MS, () => {
       this.limitTimer = undefined;
       listener.workAvailable();
     });
+  }
+
+  /** A limit of the queue is asked again, too. */
+  askAgain(): void {
+    this.backlog = Infinity;
+    this.endRest();
+  }
+
+  /** Its limits are asked about again. */
+  endRest(): void {
+    this.limitTimer?.cancel();
+    this.limitTimer = undefined;
   }
 
   /** Its lease is no longer ours to keep. A handler that still runs keeps its slot. */

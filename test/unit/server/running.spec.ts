@@ -221,7 +221,7 @@ describe('a server driven by hand', () => {
     const { add, server, memory } = rig({ t: () => undefined });
     await add({ type: 't', queue: 'elsewhere' });
     const { tasks } = await memory.consumer.exchange('elsewhere', { settle: [], take: 1 });
-    expect(await server.work(tasks[0]!)).toMatchObject({ outcome: 'done', task: { queue: 'elsewhere' } });
+    expect(await server.byHand.work(tasks[0]!)).toMatchObject({ outcome: 'done', task: { queue: 'elsewhere' } });
     await add({ type: 't', queue: 'elsewhere' });
     expect(await server.runOnce()).toEqual([]);
   });
