@@ -10,6 +10,7 @@ import type { BatchesRole } from './batches.js';
 import type { LimitingRole } from './limiting.js';
 import type { MaintenanceRole } from './maintenance.js';
 import type { MonitoringRole } from './monitoring.js';
+import type { ObstaclesRole } from './obstacles.js';
 import type { OperationsRole } from './operations.js';
 import type { ProducerRole } from './producer.js';
 import type { RowsRole } from './rows.js';
@@ -59,6 +60,8 @@ export interface Broker {
   readonly administration: AdministrationRole;
   /** Reads what servers and schedulers have published. */
   readonly publications: PublicationsRole;
+  /** Reads what may keep tasks from running. */
+  readonly obstacles: ObstaclesRole;
   /** Fires planned times, publishes periodic entries. */
   readonly scheduling: SchedulingRole;
   /** Bounds work of the whole fleet. */

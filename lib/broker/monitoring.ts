@@ -1,9 +1,15 @@
 import type { ServerInfo, WorkerInfo } from '../wire/message.js';
+import type { ServerProfile } from './server-profile.js';
+
+export type ServerIdentity = Pick<ServerInfo, 'host' | 'pid' | 'serverId'>;
 
 export interface MonitoringRole {
   /** Publishes a server and its running tasks for `ttl` seconds. */
   writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void>;
-  clearServerState(info: Pick<ServerInfo, 'host' | 'pid' | 'serverId'>): Promise<void>;
+  /** Publishes what asynq's ServerInfo has no room for, for `ttl` seconds. Nobody sees it without a server state. */
+  writeServerProfile(server: ServerIdentity, profile: ServerProfile, ttl: number): Promise<void>;
+  /** Also the profile. */
+  clearServerState(info: ServerIdentity): Promise<void>;
   /** Resolves when the store replies; in a cluster, when any node does. */
   ping(): Promise<void>;
 }

@@ -3,8 +3,10 @@ import type { Clock } from '../clock.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
 import { Loop, type LoopStats } from '../loop.js';
+import type { ServerProfile } from '../broker/server-profile.js';
 import type { Attempts } from './attempt/attempts.js';
 import type { Limiters } from './attempt/limiters.js';
+import type { Mux } from './attempt/mux.js';
 import type { NewerPayloads } from './attempt/newer-payloads.js';
 import type { Verdicts } from './attempt/verdict.js';
 import type { QueueRegistry } from './fetching/queue-registry.js';
@@ -23,6 +25,7 @@ import { Recoverer } from './loops/recoverer.js';
 import { StoreCheck } from './loops/store-check.js';
 import { Subscriber } from './loops/subscriber.js';
 import type { ResolvedServerOptions } from './options.js';
+import { profileOf } from './profile.js';
 
 export interface ServerLoopsDeps {
   readonly broker: Broker;
@@ -33,6 +36,7 @@ export interface ServerLoopsDeps {
   readonly server: PublishedServer;
   readonly source: WakeSource;
   readonly queues: QueueRegistry;
+  readonly mux: Mux;
   readonly attempts: Attempts;
   readonly verdicts: Verdicts;
   readonly limiters: Limiters;
@@ -75,7 +79,8 @@ export class ServerLoops {
     const { options, limiters, newerPayloads, groupServices, aggregator } = deps;
     const { aggregators } = groupServices;
     const canceller = new Canceller(deps);
-    this.heartbeater = new Heartbeater({ ...deps, strictPriority: options.strictPriority });
+    const profile = (): ServerProfile => profileOf({ ...deps, aggregators, handlers: deps.mux.entries() });
+    this.heartbeater = new Heartbeater({ ...deps, strictPriority: options.strictPriority, profile });
     this.forwarder = new Forwarder({ ...deps, interval: options.delayedTaskCheckInterval });
     this.subscriber = new Subscriber(deps.broker.cancellation, (id) => {
       if (canceller.receive(id)) this.cancellation.trigger();

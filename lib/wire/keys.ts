@@ -131,6 +131,8 @@ export class Keyspace {
   readonly queues: string;
   readonly servers: string;
   readonly workers: string;
+  /** Ours, unknown to Go: the beginning of what servers publish beside their ServerInfo. */
+  readonly profiles: string;
   readonly schedulers: string;
   readonly cancel: string;
   /** Ours, unknown to Go: the ids of tasks to be cancelled, by the time of the request. */
@@ -150,6 +152,7 @@ export class Keyspace {
     this.queues = `${prefix}:queues`;
     this.servers = `${prefix}:servers`;
     this.workers = `${prefix}:workers`;
+    this.profiles = `${prefix}:profiles`;
     this.schedulers = `${prefix}:schedulers`;
     this.cancel = `${prefix}:cancel`;
     this.cancellations = `${prefix}:cancellations:{ids}`;
@@ -189,6 +192,11 @@ export class Keyspace {
 
   serverWorkers(host: string, pid: number, serverId: string): string {
     return `${this.workers}:{${host}:${pid}:${serverId}}`;
+  }
+
+  /** In the slot of its ServerInfo. */
+  serverProfile(host: string, pid: number, serverId: string): string {
+    return `${this.profiles}:{${host}:${pid}:${serverId}}`;
   }
 
   /** @param schedulerId `<host>:<pid>:<uuid>` */

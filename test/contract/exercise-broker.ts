@@ -22,6 +22,7 @@ import { exerciseMaintenance } from './suite/maintenance.js';
 import { exerciseMonitoring } from './suite/monitoring.js';
 import { exerciseMoving } from './suite/moving.js';
 import { exerciseNumbers } from './suite/numbers.js';
+import { exerciseObstacles } from './suite/obstacles.js';
 import { exerciseRows } from './suite/rows.js';
 import { exerciseScheduling } from './suite/scheduling.js';
 import { exercisePublished } from './suite/published.js';
@@ -67,6 +68,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseMonitoring(it);
     exerciseCancellation(it);
     exerciseLimiting(it);
+    exerciseObstacles(it);
     exerciseScheduling(it);
     exerciseEventStream(it);
     exerciseWake(it);

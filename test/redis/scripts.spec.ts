@@ -107,6 +107,12 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   writeSchedulerEntries: ({ broker }) => broker.scheduling.writeSchedulerEntries('h:1:sid', [], 20),
   recordEnqueueEvent: (driver) =>
     driver.broker.scheduling.recordEnqueueEvent('entry', { taskId: 'a', enqueueTime: driver.clock.now() }),
+  readPosition: ({ broker }) => broker.obstacles.position('default', 'a', ['waitlist']),
+  startsLeft: ({ broker }) => broker.obstacles.startsLeft('scope', { max: 3, window: 60_000 }),
+  observeServer: async ({ broker }) => {
+    await broker.monitoring.writeServerState(INFO, [], 10);
+    return broker.obstacles.observeServers();
+  },
   getTask: ({ broker }) => broker.inspection.getTask('default', 'a'),
   describeQueue: ({ broker }) => broker.inspection.describeQueue('default'),
   groups: ({ broker }) => broker.inspection.groups('default'),
@@ -282,6 +288,8 @@ function expectedKey(driver: RedisDriver, name: KeyName): string {
       return keyspace.semaphore('scope');
     case 'workers':
       return keyspace.serverWorkers(SERVER.host, SERVER.pid, SERVER.serverId);
+    case 'profile':
+      return keyspace.serverProfile(SERVER.host, SERVER.pid, SERVER.serverId);
     case 'list':
       return keys.active;
     case 'sorted':
@@ -398,6 +406,8 @@ describe('a key of the wrong type', () => {
     writeSchedulerEntries: ['schedulerEntries'],
     getTask: ['scheduled', 'retry', 'waitingTasks'],
     describeQueue: ['paused'],
+    readPosition: ['task', 'paused'],
+    observeServer: ['server', 'workers', 'profile'],
     beginDeletion: ['paused'],
   };
   const cases = NAMES.flatMap((name) =>

@@ -1,5 +1,6 @@
 import { floorSeconds } from '../../clock.js';
 import type { LimitingRole, StartLimit } from '../limiting.js';
+import type { TokenHolder } from '../obstacles.js';
 import { wakeWaiting } from './consumer.js';
 import type { MemoryState } from './memory-state.js';
 import { wellFormed } from './queue-store.js';
@@ -44,6 +45,13 @@ export class MemoryLimiting implements LimitingRole {
     return this.state.change(queue, (store, now) => wakeWaiting(store, waitlist, count, now));
   }
 
+  /** Who has tokens of a scope that have not expired. */
+  held(scope: string): TokenHolder[] {
+    const now = floorSeconds(this.state.now);
+    const all = [...this.holders(scope)].map(([holder, until]) => ({ holder, until }));
+    return all.filter(({ until }) => until >= now).sort((one, other) => one.until - other.until);
+  }
+
   clear(): void {
     this.holdersByScope.clear();
     this.startsByScope.clear();
@@ -56,7 +64,7 @@ export class MemoryLimiting implements LimitingRole {
     return holders;
   }
 
-  private starts(scope: string, window: number): Starts {
+  starts(scope: string, window: number): Starts {
     const name = `${window} ${wellFormed(scope)}`;
     let starts = this.startsByScope.get(name);
     if (!starts) this.startsByScope.set(name, (starts = new Starts(window)));

@@ -20,6 +20,7 @@ import { MemoryListing } from './listing.js';
 import { MemoryMaintenance } from './maintenance.js';
 import { MemoryState } from './memory-state.js';
 import { MemoryMonitoring } from './monitoring.js';
+import { MemoryObstacles } from './obstacles.js';
 import { MemoryOperations } from './operations.js';
 import { MemoryProducer } from './producer.js';
 import { MemoryPublications } from './publications.js';
@@ -59,6 +60,7 @@ export class MemoryBroker implements Broker {
   readonly listing: MemoryListing;
   readonly administration: MemoryAdministration;
   readonly publications: MemoryPublications;
+  readonly obstacles: MemoryObstacles;
   readonly scheduling: MemoryScheduling;
   readonly limiting: MemoryLimiting;
   readonly batches: MemoryBatches;
@@ -94,6 +96,7 @@ export class MemoryBroker implements Broker {
     this.publications = new MemoryPublications(state, this.monitoring, this.schedulers);
     this.scheduling = new MemoryScheduling(state, links, this.schedulers);
     this.limiting = new MemoryLimiting(state);
+    this.obstacles = new MemoryObstacles(state, this.monitoring, this.limiting);
     this.links = new MemoryLinks(links);
     this.rows = new MemoryRows(this.producer, this.links);
     this.workflows = new MemoryWorkflows(links);

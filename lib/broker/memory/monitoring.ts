@@ -1,14 +1,15 @@
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
-import type { MonitoringRole } from '../broker.js';
+import type { MonitoringRole, ServerIdentity } from '../monitoring.js';
 import type { PublishedServer } from '../inspection.js';
+import type { ServerProfile } from '../server-profile.js';
 import type { MemoryState } from './memory-state.js';
 
-type ServerId = Pick<ServerInfo, 'host' | 'pid' | 'serverId'>;
-
-const nameOf = ({ host, pid, serverId }: ServerId): string => `${host}:${pid}:${serverId}`;
+const nameOf = ({ host, pid, serverId }: ServerIdentity): string => `${host}:${pid}:${serverId}`;
 
 export class MemoryMonitoring implements MonitoringRole {
   private readonly servers = new Map<string, PublishedServer & { readonly expiresAt: number }>();
+
+  private readonly profiles = new Map<string, { readonly profile: ServerProfile; readonly expiresAt: number }>();
 
   constructor(private readonly state: MemoryState) {}
 
@@ -19,13 +20,24 @@ export class MemoryMonitoring implements MonitoringRole {
     this.servers.set(nameOf(info), { info: { ...info, queues: { ...info.queues } }, workers: copy, expiresAt });
   }
 
-  async clearServerState(info: ServerId): Promise<void> {
+  async writeServerProfile(server: ServerIdentity, profile: ServerProfile, ttl: number): Promise<void> {
     this.state.assertOpen();
+    this.profiles.set(nameOf(server), { profile: structuredClone(profile), expiresAt: this.state.now + ttl * 1000 });
+  }
+
+  async clearServerState(info: ServerIdentity): Promise<void> {
+    this.state.assertOpen();
+    this.profiles.delete(nameOf(info));
     this.servers.delete(nameOf(info));
   }
 
   async ping(): Promise<void> {
     this.state.assertOpen();
+  }
+
+  profileOf(server: ServerIdentity, now: number): ServerProfile | undefined {
+    const known = this.profiles.get(nameOf(server));
+    return known && known.expiresAt > now ? known.profile : undefined;
   }
 
   /** Those that have published within their time to live. */

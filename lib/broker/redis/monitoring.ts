@@ -3,13 +3,12 @@ import { type Clock, floorSeconds } from '../../clock.js';
 import { encodeServerInfo, encodeWorkerInfo } from '../../wire/codec.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
-import type { MonitoringRole } from '../broker.js';
+import type { MonitoringRole, ServerIdentity } from '../monitoring.js';
+import type { ServerProfile } from '../server-profile.js';
 import type { RedisClient } from './connection/client-factory.js';
 import type { RedisConnections } from './connection/connections.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
-
-type ServerId = Pick<ServerInfo, 'host' | 'pid' | 'serverId'>;
 
 /** What servers publish of themselves, over the connection `monitor`. */
 export class RedisMonitoring implements MonitoringRole {
@@ -34,13 +33,23 @@ export class RedisMonitoring implements MonitoringRole {
     ]);
   }
 
-  async clearServerState(info: ServerId): Promise<void> {
+  async writeServerProfile(
+    { host, pid, serverId }: ServerIdentity,
+    profile: ServerProfile,
+    ttl: number,
+  ): Promise<void> {
+    const key = this.keyspace.serverProfile(host, pid, serverId);
+    await this.connections.run('monitor', 'SET', (client) => client.set(key, JSON.stringify(profile), 'EX', ttl));
+  }
+
+  async clearServerState(info: ServerIdentity): Promise<void> {
     const [server, serverWorkers] = this.serverKeys(info);
+    const profile = this.keyspace.serverProfile(info.host, info.pid, info.serverId);
     const { servers, workers: index } = this.keyspace;
     await Promise.all([
       this.connections.run('monitor', 'ZREM', (client) => client.zrem(servers, server)),
       this.connections.run('monitor', 'ZREM', (client) => client.zrem(index, serverWorkers)),
-      this.connections.run('monitor', 'DEL', (client) => client.del(server, serverWorkers)),
+      this.connections.run('monitor', 'DEL', (client) => client.del(server, serverWorkers, profile)),
     ]);
   }
 
@@ -48,7 +57,7 @@ export class RedisMonitoring implements MonitoringRole {
     await this.connections.run('monitor', 'PING', pingAny);
   }
 
-  private serverKeys({ host, pid, serverId }: ServerId): [server: string, workers: string] {
+  private serverKeys({ host, pid, serverId }: ServerIdentity): [server: string, workers: string] {
     return [this.keyspace.server(host, pid, serverId), this.keyspace.serverWorkers(host, pid, serverId)];
   }
 }

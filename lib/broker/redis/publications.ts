@@ -79,7 +79,7 @@ export class RedisPublications implements PublicationsRole {
 }
 
 /** `undefined` when the bytes cannot be decoded. */
-function attempt<T>(decode: () => T): T | undefined {
+export function attempt<T>(decode: () => T): T | undefined {
   try {
     return decode();
   } catch {

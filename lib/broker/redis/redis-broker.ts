@@ -16,6 +16,7 @@ import { RedisLimiting } from './limiting.js';
 import { RedisListing } from './listing.js';
 import { RedisMaintenance } from './maintenance.js';
 import { RedisMonitoring } from './monitoring.js';
+import { RedisObstacles } from './obstacles.js';
 import { RedisOperations } from './operations.js';
 import { RedisProducer } from './producer.js';
 import { RedisPublications } from './publications.js';
@@ -57,6 +58,7 @@ export class RedisBroker implements Broker {
   readonly listing: RedisListing;
   readonly administration: RedisAdministration;
   readonly publications: RedisPublications;
+  readonly obstacles: RedisObstacles;
   readonly scheduling: RedisScheduling;
   readonly limiting: RedisLimiting;
   readonly batches: RedisBatches;
@@ -93,6 +95,7 @@ export class RedisBroker implements Broker {
       producer.forget(queue),
     );
     this.publications = new RedisPublications(connections, keyspace, clock);
+    this.obstacles = new RedisObstacles(connections, scripts, keyspace, clock);
     this.scheduling = new RedisScheduling(connections, scripts, keyspace, clock, producer, this.links);
     this.limiting = new RedisLimiting(connections, scripts, keyspace, clock);
     this.workflows = new RedisWorkflows(connections, scripts, keyspace, clock, (queue) => [

@@ -1,6 +1,7 @@
 import type { Broker } from '../../broker/broker.js';
 import { hostname } from 'node:os';
 import { randomUUID } from 'node:crypto';
+import type { ServerProfile } from '../../broker/server-profile.js';
 import type { Clock } from '../../clock.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
@@ -8,6 +9,10 @@ import type { QueueRegistry } from '../fetching/queue-registry.js';
 const HEARTBEAT_INTERVAL_MS = 5_000;
 /** The published state expires after this: the server is gone. */
 const TTL_SECONDS = 10;
+
+/** What has not changed is published this often; it is seen for longer, and until the server is gone. */
+const PROFILE_INTERVAL_MS = 300_000;
+const PROFILE_TTL_SECONDS = 900;
 
 /** What changes while a server runs. */
 export interface PublishedServer {
@@ -21,6 +26,7 @@ export interface HeartbeaterOptions {
   readonly queues: QueueRegistry;
   readonly strictPriority: boolean;
   readonly server: PublishedServer;
+  readonly profile: () => ServerProfile;
 }
 
 /** Publishes this server and what it runs, so that `asynq server ls` and asynqmon show it. */
@@ -28,6 +34,8 @@ export class Heartbeater {
   readonly serverId = randomUUID();
   private readonly host = hostname() || 'unknown-host';
   private readonly startTime: number;
+  private profile = '';
+  private profiledAt = -Infinity;
 
   constructor(private readonly options: HeartbeaterOptions) {
     this.startTime = options.clock.now();
@@ -35,8 +43,22 @@ export class Heartbeater {
 
   async runOnce(): Promise<number> {
     const workers = this.workers();
-    await this.options.broker.monitoring.writeServerState(this.info(workers.length), workers, TTL_SECONDS);
+    await Promise.all([
+      this.publishProfile(),
+      this.options.broker.monitoring.writeServerState(this.info(workers.length), workers, TTL_SECONDS),
+    ]);
     return HEARTBEAT_INTERVAL_MS;
+  }
+
+  private async publishProfile(): Promise<void> {
+    const { broker, clock, profile } = this.options;
+    const now = clock.now();
+    const current = profile();
+    const text = JSON.stringify(current);
+    if (text === this.profile && Math.abs(now - this.profiledAt) < PROFILE_INTERVAL_MS) return;
+    await broker.monitoring.writeServerProfile(this.info(0), current, PROFILE_TTL_SECONDS);
+    this.profile = text;
+    this.profiledAt = now;
   }
 
   async clear(): Promise<void> {

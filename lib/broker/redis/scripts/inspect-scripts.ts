@@ -94,6 +94,13 @@ export const INSPECT_SCRIPTS = {
     ],
     argv: ['guards'],
   },
+  readPosition: {
+    file: 'inspect/read-position',
+    keys: ['task', 'pending', 'paused', 'lease', 'retry', 'active'],
+    argv: ['id', 'counted'],
+  },
+  startsLeft: { file: 'inspect/starts-left', keys: ['starts'], argv: ['most', 'window', 'nowNanos'] },
+  observeServer: { file: 'inspect/observe-server', keys: ['server', 'workers', 'profile'], argv: [] },
   getTask: {
     file: 'inspect/get-task',
     keys: ['task', 'scheduled', 'retry', 'waitingTasks'],

@@ -18,6 +18,7 @@ export const KEY_TYPES = {
   aggregationSet: 'zset',
   server: 'string',
   workers: 'hash',
+  profile: 'string',
   rate: 'hash',
   semaphore: 'zset',
   starts: 'hash',
