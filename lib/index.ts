@@ -212,6 +212,7 @@ export {
   ShutdownError,
   SkipRetry,
   TaskCanceledError,
+  TaskExpiredError,
   TaskIdConflictError,
   TaskNotFoundError,
   TaskStateError,

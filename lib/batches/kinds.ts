@@ -26,6 +26,7 @@ const MEMBERS: Rules = {
 
 const ONCE = 'it is enqueued once anyway, and must not be refused for the lock of another task';
 const AT_ITS_TIME = 'it starts when its time comes';
+const NOT_BEFORE_THE_END = 'its time begins at the end of the batch, which is not known yet';
 
 const CALLBACKS: Rules = {
   known: CALLBACK_OPTION_NAMES,
@@ -33,6 +34,8 @@ const CALLBACKS: Rules = {
     taskId: 'its id is made of that of the batch, so that it is enqueued once',
     group: ALONE,
     unique: ONCE,
+    expiresIn: NOT_BEFORE_THE_END,
+    onExpiry: NOT_BEFORE_THE_END,
     processAt: AT_ITS_TIME,
     processIn: AT_ITS_TIME,
   },

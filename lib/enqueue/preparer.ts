@@ -11,6 +11,7 @@ import { withVersion } from '../task/payload-versions.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES, requirePayloadSize } from '../task/payload-size.js';
 import { applyOptions, DEFAULT_SETTINGS, name, type TaskSettings } from '../task/settings.js';
 import { describe } from '../validation.js';
+import { EXPIRY_HEADER, expiryText } from '../wire/expiry.js';
 import { Keyspace } from '../wire/keys.js';
 import { linked } from './linked-task.js';
 import { prepared, type PreparedTask } from './prepared-task.js';
@@ -130,7 +131,7 @@ export class Preparer {
       retention: settings.retention,
       completedAt: 0,
       groupKey: settings.group,
-      headers: settings.headers,
+      headers: settings.expiresIn === 0 ? settings.headers : expiringHeaders(type, settings, delayedTo ?? now),
     };
     return {
       message,
@@ -139,6 +140,21 @@ export class Preparer {
       madeId: settings.taskId === undefined,
     };
   }
+}
+
+/**
+ * The headers of a task that expires. @param from milliseconds since the epoch
+ *
+ * @throws InvalidTaskError for a task of a group: no server claims it
+ */
+function expiringHeaders(type: string, { headers, expiresIn, onExpiry, group }: TaskSettings, from: number) {
+  if (group !== '') {
+    throw new InvalidTaskError(
+      `task "${type}" has expiresIn and group "${group}": a task in a group never runs alone, so it cannot expire; ` +
+        'leave one of them out, or give the task that the aggregator makes expiresIn',
+    );
+  }
+  return { ...headers, [EXPIRY_HEADER]: expiryText({ at: Math.ceil(from + expiresIn), policy: onExpiry }) };
 }
 
 /** A key alone is for the definitions that this one waits for. */

@@ -21,6 +21,20 @@ export class DeadlineExceededError extends AsynqError {
   }
 }
 
+/** No attempt began in time (`expiresIn`), so the task did not run. By default it is archived. */
+export class TaskExpiredError extends AsynqError {
+  readonly code = 'ASYNQ_TASK_EXPIRED';
+  constructor(
+    /** By when the first attempt had to begin. */
+    readonly expiredAt: Date,
+    now: Date,
+  ) {
+    super(
+      `the task has expired (expiresIn): it was to begin by ${expiredAt.toJSON()}, and was claimed at ${now.toJSON()}`,
+    );
+  }
+}
+
 /**
  * The task was cancelled (Go's context.Canceled). The message is the reason, if there is one. An
  * ordinary failure, which is retried; with the cause SkipRetry the task is archived, with the cause

@@ -1,4 +1,5 @@
 import type { TaskInfo } from '../task/info.js';
+import type { ExpiryPolicy } from '../wire/expiry.js';
 import type { ConsoleAction } from './console-action.js';
 import type { LinkEventMap } from './link-events.js';
 import type { TaskRef } from './task-ref.js';
@@ -105,6 +106,8 @@ export interface AsynqEventMap extends LinkEventMap {
    * handler's version.
    */
   payloadTooNew: { readonly task: TaskRef; readonly version: number; readonly known: number };
+  /** A claimed task did not run: it was to begin before (`expiresIn`). Then `taskFinished` follows, `archived` or `revoked`. */
+  taskExpired: { readonly task: TaskRef; readonly expiredAt: Date; readonly onExpiry: ExpiryPolicy };
   /** A handler's result cannot be stored; the task succeeds without it. */
   resultDropped: { readonly task: TaskRef; readonly error: unknown };
   /**

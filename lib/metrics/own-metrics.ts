@@ -55,6 +55,7 @@ function eventCounters(metric: Describe): MetricDefinition[] {
       ['queue'],
       (s) => s.damaged,
     ),
+    counted('expired_tasks_total', 'Tasks that did not begin in time.', ['queue', 'outcome'], (s) => s.expired),
     counted('recovered_tasks_total', 'Tasks recovered from lost servers.', ['queue', 'outcome'], (s) => s.recovered),
     counted('aggregations_total', 'Aggregations of groups, by outcome.', ['queue', 'outcome'], (s) => s.aggregations),
     counted('aggregated_tasks_total', 'Tasks of groups that were aggregated.', ['queue'], (s) => s.aggregatedTasks),

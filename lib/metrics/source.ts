@@ -52,6 +52,7 @@ export class MetricsSource {
   readonly redisErrors = new Tally();
   readonly recovered = new Tally();
   readonly damaged = new Tally();
+  readonly expired = new Tally();
   readonly aggregations = new Tally();
   readonly aggregatedTasks = new Tally();
   readonly firings = new Tally();
@@ -109,6 +110,9 @@ export class MetricsSource {
       events.measureWaits(),
       events.on('taskFinished', (outcome) => tasks.record(outcome)),
       events.on('taskDamaged', ({ task }) => this.damaged.add({ queue: task.queue })),
+      events.on('taskExpired', ({ task, onExpiry }) =>
+        this.expired.add({ queue: task.queue, outcome: onExpiry === 'drop' ? 'dropped' : 'archived' }),
+      ),
       events.on('handlerStuck', ({ task }) => tasks.recordStuck(task)),
       events.on('tasksRecovered', ({ queue, retried, archived }) => {
         this.recovered.add({ queue, outcome: 'retried' }, retried);

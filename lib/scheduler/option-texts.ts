@@ -12,15 +12,20 @@ export function optionTexts(options: TaskOptions): string[] {
 
 function enqueueOptions(options: TaskOptions): EnqueueOption[] {
   const found: EnqueueOption[] = [];
-  const { queue, maxRetry, timeout, deadline, unique, processAt, processIn, taskId, retention, group, headers } =
-    options;
-  const time = (name: 'Timeout' | 'Unique' | 'ProcessIn' | 'Retention', value: TaskOptions['timeout']): void => {
+  const { queue, maxRetry, timeout, deadline, expiresIn, onExpiry } = options;
+  const { unique, processAt, processIn, taskId, retention, group, headers } = options;
+  const time = (
+    name: 'Timeout' | 'ExpiresIn' | 'Unique' | 'ProcessIn' | 'Retention',
+    value: TaskOptions['timeout'],
+  ): void => {
     if (value !== undefined) found.push({ name, value: parseDuration(value, name) });
   };
   if (queue !== undefined) found.push({ name: 'Queue', value: queue });
   if (maxRetry !== undefined) found.push({ name: 'MaxRetry', value: maxRetry });
   time('Timeout', timeout);
   if (deadline !== undefined) found.push({ name: 'Deadline', value: deadline });
+  time('ExpiresIn', expiresIn);
+  if (onExpiry !== undefined) found.push({ name: 'OnExpiry', value: onExpiry });
   time('Unique', unique);
   if (processAt !== undefined) found.push({ name: 'ProcessAt', value: processAt });
   time('ProcessIn', processIn);

@@ -10,12 +10,14 @@ import {
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
 import type { Tracing } from '../tracing/tracing.js';
+import type { Expiry } from '../wire/expiry.js';
 import { abort } from './attempt/abort.js';
 import { ActiveTask, unreadableMessage, type Verdict } from './attempt/active-task.js';
 import type { AttemptServices } from './attempt/attempt-services.js';
 import { callHandler } from './attempt/call-handler.js';
 import type { Attempts } from './attempt/attempts.js';
 import { Deadlines } from './attempt/deadlines.js';
+import { passedExpiry, reportExpired } from './attempt/expiry.js';
 import type { TaskHandlerEntry } from './attempt/handler.js';
 import type { Limiter } from './attempt/limiter.js';
 import type { Limiters } from './attempt/limiters.js';
@@ -49,7 +51,7 @@ export interface ExecutorOptions {
  *
  * - `exchange` settles what has finished in a queue and claims new tasks, in one call to Redis.
  * - `claim` makes an attempt of each of them.
- * - `admit` finds the handler and asks its limiter. The task is deferred to a waitlist at a limit, or when its payload is newer than
+ * - `admit` ends a task that has expired, finds the handler and asks its limiter. The task is deferred to a waitlist at a limit, or when its payload is newer than
  *   the handler.
  * - `run` calls the handler.
  * - `conclude` gives the attempt its verdict: the handler's, or that of a deadline, cancellation or
@@ -130,6 +132,8 @@ export class Executor implements Exchanger, Attempts {
   /** Takes a slot, and runs the task as soon as its limits allow. */
   private admit(task: ActiveTask, isLimited = true): void {
     this.running += 1;
+    const expiry = task.message.headers && passedExpiry(task);
+    if (expiry) return this.expire(task, expiry);
     const handler = (task.handler = this.options.mux.find(task.type));
     if (!handler) return this.refuse(task, new HandlerNotFoundError(task.type));
     const newer = task.message.headers && this.options.newerPayloads.waitlistOf(task, handler);
@@ -152,6 +156,13 @@ export class Executor implements Exchanger, Attempts {
   /** Its payload is too new, or a limit of its handler was reached: it waits as if it had not been claimed. */
   private defer(task: ActiveTask, waitlist: string): void {
     this.conclude(task, this.options.verdicts.wait(task, waitlist));
+    this.end(task, false, undefined);
+  }
+
+  private expire(task: ActiveTask, expiry: Expiry): void {
+    task.span = this.options.tracing?.startProcess(task);
+    reportExpired(this.options.events, task, expiry);
+    this.conclude(task, this.options.verdicts.expired(task, expiry));
     this.end(task, false, undefined);
   }
 

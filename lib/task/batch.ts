@@ -10,6 +10,8 @@ export const MEMBER_OPTION_NAMES = [
   'maxRetry',
   'timeout',
   'deadline',
+  'expiresIn',
+  'onExpiry',
   'unique',
   'processAt',
   'processIn',

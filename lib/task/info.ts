@@ -1,4 +1,5 @@
 import { toDate } from '../clock.js';
+import { expiryOf } from '../wire/expiry.js';
 import type { TaskMessage } from '../wire/message.js';
 import type { TaskState } from '../wire/states.js';
 import { TECHNICAL_RETENTION } from './links.js';
@@ -78,6 +79,12 @@ export class TaskInfo<R = unknown> {
     this.result = standing.result?.length ? standing.result : undefined;
   }
 
+  /** By when its first attempt must begin (`expiresIn`); `undefined`: it does not expire. */
+  get expiresAt(): Date | undefined {
+    const expiry = expiryOf(this.headers);
+    return expiry && toDate(expiry.at);
+  }
+
   /**
    * The form for `JSON.stringify` and replies of controllers: payload and result as JSON if they
    * are JSON, times in ISO 8601, and no empty fields. Without the headers, which may carry
@@ -99,6 +106,7 @@ export class TaskInfo<R = unknown> {
       ...(this.lastFailedAt && { lastFailedAt: this.lastFailedAt.toJSON() }),
       timeout,
       ...(this.deadline && { deadline: this.deadline.toJSON() }),
+      ...(this.expiresAt && { expiresAt: this.expiresAt.toJSON() }),
       ...(this.group && { group: this.group }),
       ...(this.nextProcessAt && { nextProcessAt: this.nextProcessAt.toJSON() }),
       ...(this.pendingSince && { pendingSince: this.pendingSince.toJSON() }),
@@ -111,7 +119,7 @@ export class TaskInfo<R = unknown> {
 }
 
 /** The fields of a task, without the class. */
-export type TaskDetails = Omit<TaskInfo, 'toJSON' | '__types'>;
+export type TaskDetails = Omit<TaskInfo, 'toJSON' | '__types' | 'expiresAt'>;
 
 /**
  * A {@link TaskInfo} as JSON. Times in ISO 8601, durations in milliseconds; fields without a value
@@ -131,6 +139,7 @@ export interface TaskInfoJson {
   readonly lastFailedAt?: string;
   readonly timeout: number;
   readonly deadline?: string;
+  readonly expiresAt?: string;
   readonly group?: string;
   readonly nextProcessAt?: string;
   readonly pendingSince?: string;

@@ -1,4 +1,5 @@
 import type { Duration } from '../duration.js';
+import type { ExpiryPolicy } from '../wire/expiry.js';
 
 /**
  * Options of a task, with asynq's names. In a definition they are the defaults of its tasks; in a
@@ -23,10 +24,21 @@ export interface TaskOptions {
    */
   timeout?: Duration;
   /**
-   * When the task must end, in any attempt; stored in whole seconds, rounded down. Default: none,
-   * only `timeout` counts.
+   * When the task must end, in any attempt; stored in whole seconds, rounded down. A task that fails after it is archived, whatever
+   * retries are left; Go servers retry it. Default: none, only `timeout` counts.
    */
   deadline?: Date;
+  /**
+   * How long the task may wait for its first attempt: from the call on, or from its time when it is delayed. Waiting for other tasks
+   * counts, too. A server that claims it later does not run it; see `onExpiry`. Retries do not expire, nor does a task that somebody runs by hand after that. Go servers
+   * run it late. 0, and by default: it does not expire. Not together with `group`.
+   */
+  expiresIn?: Duration;
+  /**
+   * What becomes of a task that has expired: `'archive'`: it is archived, with an error that says so; `'drop'`: it is deleted. For
+   * those who wait for it, it has failed. Default `'archive'`.
+   */
+  onExpiry?: ExpiryPolicy;
   /**
    * Makes the task unique for this long, at least 1 second: while the lock lasts, another task with
    * the same queue, type and payload is refused (DuplicateTaskError). The lock ends when the task
@@ -71,6 +83,8 @@ export const TASK_OPTION_NAMES = [
   'maxRetry',
   'timeout',
   'deadline',
+  'expiresIn',
+  'onExpiry',
   'unique',
   'processAt',
   'processIn',

@@ -10,6 +10,7 @@ import {
   requireObject,
   requirePlainObject,
 } from '../validation.js';
+import type { ExpiryPolicy } from '../wire/expiry.js';
 import { WAITING_GROUP } from '../wire/keys.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
 
@@ -21,6 +22,9 @@ export interface TaskSettings {
   readonly timeout: number;
   /** Unix seconds; 0 = not set. */
   readonly deadline: number;
+  /** Milliseconds; 0 = it does not expire. */
+  readonly expiresIn: number;
+  readonly onExpiry: ExpiryPolicy;
   /** Milliseconds; 0 = not unique. */
   readonly unique: number;
   /** Milliseconds since the epoch. At most one of `processAt` and `processIn` is set. */
@@ -44,6 +48,8 @@ export const DEFAULT_SETTINGS: TaskSettings = Object.freeze({
   maxRetry: 25,
   timeout: 0,
   deadline: 0,
+  expiresIn: 0,
+  onExpiry: 'archive',
   unique: 0,
   processAt: undefined,
   processIn: undefined,
@@ -69,6 +75,12 @@ const APPLY = new Map<string, (draft: Draft, value: never) => void>(
     },
     deadline: (draft, value: unknown) => {
       draft.deadline = deadline(value);
+    },
+    expiresIn: (draft, value: unknown) => {
+      draft.expiresIn = nonNegative(value, 'expiresIn');
+    },
+    onExpiry: (draft, value: unknown) => {
+      draft.onExpiry = expiryPolicy(value);
     },
     unique: (draft, value: unknown) => {
       draft.unique = lockTime(value);
@@ -151,6 +163,7 @@ function retries(value: unknown): number {
 /** What to set instead of a negative length of time. */
 const ZERO = {
   timeout: 'leave it out, or set 0, for 30 minutes, or no timeout if there is a deadline',
+  expiresIn: 'set 0 for a task that does not expire',
   retention: 'set 0 for none',
 } as const;
 
@@ -158,6 +171,11 @@ function nonNegative(value: unknown, option: keyof typeof ZERO): number {
   const milliseconds = parseDuration(value, option, InvalidTaskError);
   if (milliseconds >= 0) return milliseconds;
   throw new InvalidTaskError(`${option} must not be negative, as ${describe(value)} is; ${ZERO[option]}`);
+}
+
+function expiryPolicy(value: unknown): ExpiryPolicy {
+  if (value === 'archive' || value === 'drop') return value;
+  throw new InvalidTaskError(`onExpiry must be "archive" or "drop", not ${describe(value)}`);
 }
 
 function lockTime(value: unknown): number {

@@ -94,7 +94,7 @@ export abstract class TaskLists {
 function describe({ message, state, nextProcessAt, result }: StoredTask, codec: PayloadCodec): TestTask {
   const dueAt = nextProcessAt === undefined ? undefined : nextProcessAt * 1000;
   const info = toTaskInfo(message, { state, nextProcessAt: dueAt, result });
-  return { ...info, payload: decode(codec, info.payload), rawPayload: info.payload };
+  return { ...info, expiresAt: info.expiresAt, payload: decode(codec, info.payload), rawPayload: info.payload };
 }
 
 function decode(codec: PayloadCodec, bytes: Buffer): unknown {

@@ -11,6 +11,9 @@ export type EnqueueOption =
   | { readonly name: 'Queue' | 'TaskID' | 'Group'; readonly value: string }
   | { readonly name: 'Timeout' | 'Unique' | 'ProcessIn' | 'Retention'; readonly value: number }
   | { readonly name: 'Deadline' | 'ProcessAt'; readonly value: Date }
+  /** Ours: Go's readers drop them. */
+  | { readonly name: 'ExpiresIn'; readonly value: number }
+  | { readonly name: 'OnExpiry'; readonly value: string }
   | { readonly name: 'Header'; readonly value: readonly [key: string, value: string] };
 
 /**
@@ -30,11 +33,13 @@ function formatArgument(option: EnqueueOption): string {
     case 'Queue':
     case 'TaskID':
     case 'Group':
+    case 'OnExpiry':
       return goQuote(option.value);
     case 'Timeout':
     case 'Unique':
     case 'ProcessIn':
     case 'Retention':
+    case 'ExpiresIn':
       return formatGoDuration(nanosecondsOf(option.value));
     case 'Deadline':
     case 'ProcessAt':

@@ -62,7 +62,8 @@ function toNewStep({ name, task, payload, after, onFailure, optional, options }:
   refuseMarks(settings.queue, `queue of step "${name}"`, InvalidWorkflowError);
   const delay = Math.max(0, settings.processIn ?? 0);
   // The wait of `processIn` begins when the step is ready.
-  const placed = { ...settings, processIn: undefined, taskId: taskIdOfStep(by.id, name) };
+  const expiresIn = settings.expiresIn && settings.expiresIn + delay;
+  const placed = { ...settings, processIn: undefined, expiresIn, taskId: taskIdOfStep(by.id, name) };
   const request: LinkedRequest = by.preparer.prepare(
     { ...kind, links: marksOf(kind), settings: placed },
     payload,

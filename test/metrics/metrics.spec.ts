@@ -131,6 +131,8 @@ describe('the metrics of the process', () => {
     const task = { id: 'x', queue: 'low', type: 'mail:x' };
     server.events.emit('waitEnded', { task, end: 'timedOut', state: 'pending' });
     const batch = { queue: 'low', id: 'batch-1', name: '', state: 'completed', total: 2, failed: 1 } as const;
+    for (const onExpiry of ['archive', 'drop'] as const)
+      server.events.emit('taskExpired', { task, expiredAt: at, onExpiry });
     server.events.emit('batchEnded', { ...batch, openedAt: at, endedAt: at });
     const samples = await read();
     expect(samples.get(`${P}waits_ended_total{outcome="timed_out",queue="low"}`)).toBe(1);
@@ -144,6 +146,9 @@ describe('the metrics of the process', () => {
     }
     expect(samples.get(`${P}recovered_tasks_total{outcome="retried",queue="low"}`)).toBe(2);
     expect(samples.has(`${P}recovered_tasks_total{outcome="archived",queue="low"}`)).toBe(false);
+    for (const outcome of ['archived', 'dropped']) {
+      expect(samples.get(`${P}expired_tasks_total{outcome="${outcome}",queue="low"}`)).toBe(1);
+    }
     expect(samples.get(`${P}damaged_tasks_total{queue="low"}`)).toBe(1);
     expect(samples.get(`${P}loop_failures_total{loop="janitor"}`)).toBe(1);
     expect(samples.get(`${P}redis_errors_total{source="exchange"}`)).toBe(1);

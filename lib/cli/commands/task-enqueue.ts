@@ -14,6 +14,8 @@ interface EnqueueFlags extends ProcessFlags {
   readonly id?: string;
   readonly timeout?: number;
   readonly deadline?: Date;
+  readonly expires_in?: number;
+  readonly on_expiry?: 'archive' | 'drop';
   readonly unique?: number;
   readonly retention?: number;
   readonly group?: string;
@@ -36,6 +38,8 @@ export function addTaskEnqueue(group: Command, invocation: Invocation): void {
         'time limit of an attempt (default: 30m, unless there is a deadline)',
       ).argParser(duration),
       new Option('--deadline <time>', 'time by which the task must have ended').argParser(time),
+      new Option('--expires_in <duration>', 'archive the task if it has not begun by then').argParser(duration),
+      new Option('--on_expiry <policy>', 'what becomes of it then').choices(['archive', 'drop']),
       new Option('--unique <duration>', 'refuse an equal task for this time').argParser(duration),
       ...processOptions(),
       new Option('--retention <duration>', 'how long to keep the completed task (default: 0s)').argParser(duration),
@@ -64,6 +68,8 @@ const toTaskOptions = (flags: EnqueueFlags): TaskOptions => ({
   taskId: flags.id,
   timeout: flags.timeout,
   deadline: flags.deadline,
+  expiresIn: flags.expires_in,
+  onExpiry: flags.on_expiry,
   unique: flags.unique,
   processAt: flags.process_at,
   processIn: flags.process_in,

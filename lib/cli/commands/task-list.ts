@@ -175,6 +175,7 @@ function fieldsOf(task: TaskInfo, now: number): [title: string, value: string][]
     ['Pending since', formatMoment(task.pendingSince, now)],
     ['Timeout', task.timeout ? formatDuration(task.timeout) : ''],
     ['Deadline', formatTime(task.deadline)],
+    ['Expires', formatTime(task.expiresAt)],
     ['Last failure', formatMoment(task.lastFailedAt, now)],
     ['Last error', task.lastErr],
     ['Completed', formatMoment(task.completedAt, now)],

@@ -37,6 +37,7 @@ export function taskAsJson(task: TaskInfo): object {
     lastFailedAt: task.lastFailedAt ?? null,
     timeout: task.timeout,
     deadline: task.deadline ?? null,
+    expiresAt: task.expiresAt ?? null,
     group: task.group,
     nextProcessAt: task.nextProcessAt ?? null,
     pendingSince: task.pendingSince ?? null,

@@ -1,9 +1,10 @@
 import { LEASE_SECONDS, type LeasedTask } from '../../broker/broker.js';
 import { TECHNICAL_RETENTION } from '../../broker/links.js';
-import { ceilSeconds, floorSeconds, type Clock } from '../../clock.js';
+import { ceilSeconds, floorSeconds, toDate, type Clock } from '../../clock.js';
 import { findCode, hasCode } from '../../error-code.js';
-import { LeaseExpiredError } from '../../errors.js';
+import { LeaseExpiredError, TaskExpiredError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
+import type { Expiry } from '../../wire/expiry.js';
 import type { TaskMessage } from '../../wire/message.js';
 import { ActiveTask, type Verdict } from './active-task.js';
 import type { AttemptServices } from './attempt-services.js';
@@ -80,6 +81,12 @@ export class Verdicts {
     return { outcome: 'postponed', settlement: { kind: 'wait', lease, waitlist } };
   }
 
+  /** No attempt began in time: nothing has failed, so no hook is called. */
+  expired(task: ActiveTask, { at, policy }: Expiry): Verdict {
+    const error = new TaskExpiredError(toDate(at), new Date(task.startedAt));
+    return policy === 'drop' ? this.revoke(task, error) : this.archive(task, error);
+  }
+
   /** The message cannot be decoded: it is stored as it is. */
   damaged({ lease }: Pick<ActiveTask, 'lease'>, error: Error): Verdict {
     const reason = errorText(error);
@@ -96,6 +103,12 @@ export class Verdicts {
       case task.retried >= task.maxRetry:
       case hasCode(error, 'ASYNQ_SKIP_RETRY'):
         return this.archive(task, error);
+      case this.isPastDeadline(task):
+        return this.archive(
+          task,
+          error,
+          `; not retried, as its deadline ${toDate(task.message.deadline * 1000).toJSON()} has passed`,
+        );
       case !this.options.hooks.isFailure(task, error):
         return this.retry(task, error, failedAt, false);
       default:
@@ -123,8 +136,15 @@ export class Verdicts {
     return { outcome: 'revoked', settlement, error };
   }
 
-  private archive(task: ActiveTask, error: unknown): Verdict {
-    const message = this.failed(task, error);
+  /** A retry could only fail, too. */
+  private isPastDeadline({ message }: ActiveTask): boolean {
+    return message.deadline > 0 && message.deadline * 1000 <= this.options.clock.now();
+  }
+
+  /** @param note what to add to the text of the error */
+  private archive(task: ActiveTask, error: unknown, note = ''): Verdict {
+    const failed = this.failed(task, error);
+    const message = note === '' ? failed : { ...failed, errorMsg: failed.errorMsg + note };
     // A recoverer does not know who waits for the task.
     const reason = task.links || error instanceof LeaseExpiredError ? message.errorMsg : undefined;
     return { outcome: 'archived', settlement: { kind: 'archive', lease: task.lease, message, reason }, error };

@@ -126,18 +126,6 @@ describe('outcomes', () => {
     );
   });
 
-  it('does not call the handler when the deadline has passed, but counts an attempt', async () => {
-    const handle = vi.fn();
-    const { server, memory, add } = rig({ t: handle }, {}, manualClock());
-    const { id } = await add({ type: 't', deadline: START - 5, timeout: 0 });
-    await server.runOnce();
-    expect(handle).not.toHaveBeenCalled();
-    expect((await memory.inspection.getTask('default', id))?.message).toMatchObject({
-      retried: 1,
-      errorMsg: 'context deadline exceeded',
-    });
-  });
-
   it.each([
     ['a string', 'plain text', 'plain text'],
     ['undefined', undefined, 'undefined'],

@@ -2,6 +2,7 @@ import { TaskNotFoundError, TaskStateError } from '../../../errors.js';
 import { bytesCodec, type PayloadCodec } from '../../../task/codec.js';
 import type { TaskInfo } from '../../../task/info.js';
 import type { TaskOptions } from '../../../task/options.js';
+import { EXPIRY_HEADER, expiryOf } from '../../../wire/expiry.js';
 import type { Dashboard } from '../../dashboard.js';
 import type { DashboardRole } from '../../permissions.js';
 import { ApiError } from '../api-error.js';
@@ -62,7 +63,10 @@ async function clone(dashboard: Dashboard, request: ApiRequest) {
     refuseUniqueLock(presenter, subject, changes.unique_seconds);
   }
   const copied = { value: task.payload.length > 0 ? task.payload : undefined, codec: bytesCodec };
-  const options = overlay({ ...optionsOf(task, now), queue }, { ...readOptions(changes), headers });
+  const options = overlay(
+    { ...optionsOf(task, now), queue },
+    { ...readOptions(changes), headers: lasting(headers, now) },
+  );
   const made = await put(dashboard, request.permissions.roleIn(queue)!, { type, payload: payload ?? copied, options });
   return showTask(dashboard, made, request.permissions);
 }
@@ -73,6 +77,12 @@ function optionsOf(task: TaskInfo, now: number): TaskOptions {
   const { maxRetry, timeout, retention } = task;
   return { maxRetry, timeout, retention, deadline, ...(task.group !== '' && { group: task.group }) };
 }
+
+/** The headers without an expiry that has passed: the copy runs. */
+const lasting = (headers: TaskInfo['headers'], now: number): TaskInfo['headers'] =>
+  (expiryOf(headers)?.at ?? Infinity) > now
+    ? headers
+    : Object.fromEntries(Object.entries(headers).filter(([name]) => name !== EXPIRY_HEADER));
 
 /** Nobody may overwrite a payload that they have not loaded completely. */
 const REPLACES = text(

@@ -80,6 +80,7 @@ export interface Task {
   last_failed_at: string;
   timeout_seconds: number;
   deadline: string;
+  expires_at: string | null;
   next_process_at: string;
   pending_since: string | null;
   completed_at: string;

@@ -52,6 +52,14 @@ function details(task: Task): [string, ComponentChildren][] {
     ...(task.state === 'pending' ? [pendingFor(task)] : []),
     ['time limit', time(task.timeout_seconds, 'none')],
     ['deadline', <When key="deadline" at={task.deadline} none="none" />],
+    ...(task.expires_at
+      ? [
+          ['expires, unless begun', <When key="expires" at={task.expires_at} none="no" />] as [
+            string,
+            ComponentChildren,
+          ],
+        ]
+      : []),
     ['kept when completed', time(task.retention_seconds, 'no')],
     ...(worker
       ? ([
