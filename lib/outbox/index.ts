@@ -8,13 +8,19 @@ export type {
   ExchangeRequest,
   NewRow,
   OutboxCounts,
+  OutboxSender,
   OutboxStore,
   OwnedSender,
+  PoisonedPage,
+  PoisonedRow,
   TakenRow,
 } from './store.js';
 export type { StoreOptions } from './stores/store-options.js';
 export { type ListeningClient, type PgClient, pgOutbox, type PgPool, type PgPoolClient } from './stores/pg.js';
+export { type DrizzleLike, drizzleOutbox, type DrizzleRunner } from './stores/drizzle.js';
 export { type KnexLike, knexOutbox, type KnexRunner } from './stores/knex.js';
+export { type KyselyLike, kyselyOutbox, type KyselyRunner, type KyselyTransactionBuilder } from './stores/kysely.js';
 export { type MysqlConnection, mysqlOutbox, type MysqlPool, type MysqlPoolConnection } from './stores/mysql.js';
+export { type SqliteConnection, sqliteOutbox } from './stores/sqlite.js';
 export { type TypeormDataSource, typeormOutbox, type TypeormQueryRunner } from './stores/typeorm.js';
 export { outboxSchema, type OutboxDialect } from './sql/schema.js';

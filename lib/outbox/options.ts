@@ -6,7 +6,7 @@ import type { OutboxStore } from './store.js';
 import { hasMethods } from './stores/methods.js';
 
 export interface AsynqOutboxOptions {
-  /** Where the rows are: `typeormOutbox(dataSource)`, `pgOutbox(pool)`, `mysqlOutbox(pool)`, `knexOutbox(knex)`. */
+  /** Where the rows are: `typeormOutbox(dataSource)`, `pgOutbox(pool)`, or one of their kind. */
   store: OutboxStore;
   /** The `name` of the AsynqModule whose tasks these are. Default: the one without a name. */
   connection?: string;

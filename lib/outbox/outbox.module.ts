@@ -74,5 +74,6 @@ export class AsynqOutboxModule
   /** After the servers have drained, whose handlers enqueue, and before databases are closed. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.relay?.stop();
+    this.options?.store.close?.();
   }
 }

@@ -41,7 +41,7 @@ export class AsynqOutbox implements OutboxWriter {
    * await dataSource.transaction((manager) => outbox.within(manager, () => this.signUp(manager, email)));
    *
    * @param tx what runs statements in it: an EntityManager, a client of `pg`, a connection of `mysql2/promise`,
-   * a transaction of Knex
+   * a transaction of Drizzle, Kysely or Knex
    * @throws ServerStateError before the application is initialized
    */
   within<T>(tx: unknown, work: () => T): T {

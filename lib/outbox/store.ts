@@ -53,6 +53,34 @@ export interface ExchangeRequest {
   readonly except: readonly string[];
 }
 
+/** A line of rows that one relay at a time owns. */
+export interface OutboxSender {
+  readonly id: string;
+  /** The relay that has it; `undefined`: none has. */
+  readonly owner: string | undefined;
+  /** Milliseconds until its lease ends; 0 when it has. */
+  readonly lease: number;
+  /** Rows that are taken, and not ended. */
+  readonly taken: number;
+}
+
+/** A row that could not be read. */
+export interface PoisonedRow {
+  readonly id: number;
+  readonly queue: string;
+  readonly taskId: string;
+  readonly type: string;
+  readonly error: string;
+  /** Milliseconds since it was written. */
+  readonly age: number;
+}
+
+export interface PoisonedPage {
+  /** The id of the last row of the page before. Default: from the first one. */
+  readonly after?: number | undefined;
+  readonly limit: number;
+}
+
 /**
  * The tables of an outbox in one database. Every method but `insert` is one transaction of its own, and may be
  * called by many processes at once. Times are of the database's clock.
@@ -84,11 +112,19 @@ export interface OutboxStore {
   counts(): Promise<OutboxCounts>;
   /** Removes sent and refused rows that are older, at most `limit`. Returns how many. @param age milliseconds */
   purge(age: number, limit: number): Promise<number>;
-  /** Makes poisoned rows new again, at most `limit`. Returns how many. */
-  retryPoisoned(limit: number): Promise<number>;
+  /** The senders, owned ones first, and how many rows each has taken. */
+  senders(): Promise<readonly OutboxSender[]>;
+  /** Poisoned rows by their ids. */
+  poisoned(page: PoisonedPage): Promise<readonly PoisonedRow[]>;
+  /** Makes poisoned rows new again, at most `limit`. Returns how many. @param ids default: the first ones */
+  retryPoisoned(limit: number, ids?: readonly number[]): Promise<number>;
+  /** Removes poisoned rows; their tasks are lost. Returns how many. */
+  dropPoisoned(ids: readonly number[]): Promise<number>;
   /**
    * Calls back when rows are committed, by any process, until the connection is lost or the returned function
-   * is called. Absent: the database cannot tell.
+   * is called. Absent: the database has no notices.
    */
   listen?(onRows: () => void, onLost: () => void): Promise<() => Promise<void>>;
+  /** Closes connections that the store has opened itself. Called last. */
+  close?(): void;
 }

@@ -161,7 +161,7 @@ export const ROOMS = {
   // The SQL of an outbox, then its stores, the relay and the module.
   'outbox/sql': ['leaf', 'outbox/store'],
   'outbox/store': ['transactions'],
-  'outbox/stores': ['leaf', 'outbox/sql', 'outbox/store'],
+  'outbox/stores': ['leaf', 'transactions', 'outbox/sql', 'outbox/store'],
   outbox: [
     ...core,
     'events',
@@ -239,6 +239,11 @@ export const PACKAGES = [
   {
     match: /^(@nestjs-cls\/|typeorm-transactional$)/,
     rooms: ['transactions'],
+    why: 'it is an optional peer; an app without it must boot',
+  },
+  {
+    match: /^drizzle-orm$/,
+    rooms: ['outbox/stores'],
     why: 'it is an optional peer; an app without it must boot',
   },
   {

@@ -10,7 +10,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DatabaseServer } from '../support/database-server.js';
 import { request } from '../support/messages.js';
 import { type RedisProcess, startRedis } from '../support/redis-server.js';
-import { createTables, KINDS, type StoreWorld } from './stores.js';
+import { KINDS } from './library-stores.js';
+import { createTables, type StoreWorld } from './stores.js';
 
 /**
  * What happens to one call of a relay, which then is gone. `before`: it was not made. `after`: it was made, and its
@@ -73,7 +74,7 @@ describe.each(KINDS)('a relay that dies at any call, on $name', (kind) => {
     [server, redis] = await Promise.all([kind.start(), startRedis()]);
     admin = new Redis(redis.port);
     broker = new RedisBroker(new RedisConnections({ host: redis.host, port: redis.port }));
-    world = await kind.open(server.port);
+    world = await kind.open(server);
     await createTables(world, kind);
   });
   afterAll(async () => {

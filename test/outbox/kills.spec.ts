@@ -30,7 +30,7 @@ beforeEach(async () => {
   [server, redis] = await Promise.all([PG.start(), startRedis({ appendOnly: true })]);
   admin = new Redis(redis.port, { maxRetriesPerRequest: null });
   admin.on('error', () => undefined);
-  world = await PG.open(server.port);
+  world = await PG.open(server);
   await createTables(world, PG);
 });
 afterEach(async () => {

@@ -37,7 +37,7 @@ let server: DatabaseServer;
 let world: StoreWorld;
 beforeAll(async () => {
   server = await PG.start();
-  world = await PG.open(server.port);
+  world = await PG.open(server);
 });
 afterAll(async () => {
   await world.close();
@@ -326,7 +326,7 @@ describe('an outbox', () => {
     expect(() => pgOutbox(new pg.Pool(), { table: 'x; DROP' })).toThrow('small letters');
     const sqlite = new DataSource({ type: 'sqljs' });
     expect(() => typeormOutbox(sqlite)).toThrow(
-      'typeormOutbox knows the databases postgres, mysql, mariadb, not "sqljs"',
+      'typeormOutbox knows the databases postgres, mysql, mariadb, better-sqlite3, not "sqljs"',
     );
   });
 });

@@ -1,8 +1,18 @@
-import { knex } from 'knex';
+import { rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'libsql';
 import { createPool } from 'mysql2/promise';
 import pg from 'pg';
-import { knexOutbox, mysqlOutbox, outboxSchema, type OutboxStore, pgOutbox, typeormOutbox } from 'nestjs-asynq/outbox';
-import { DataSource } from 'typeorm';
+import {
+  mysqlOutbox,
+  type OutboxDialect,
+  outboxSchema,
+  type OutboxStore,
+  pgOutbox,
+  sqliteOutbox,
+} from 'nestjs-asynq/outbox';
 import { type DatabaseServer, startMariadb, startPostgres } from '../support/database-server.js';
 
 /** A store on a database of its own, and how an application makes transactions there. */
@@ -21,16 +31,28 @@ export interface Tx {
 
 export interface StoreKind {
   readonly name: string;
+  readonly dialect: OutboxDialect;
+  /** Whether relays have notice of rows of other processes. */
+  readonly listens: boolean;
   readonly start: () => Promise<DatabaseServer>;
-  open(port: number, table?: string): StoreWorld | Promise<StoreWorld>;
+  open(server: DatabaseServer, table?: string): StoreWorld | Promise<StoreWorld>;
 }
 
-const local = { host: '127.0.0.1' };
+export const local = { host: '127.0.0.1' };
+
+/** The file of what `SQLITE.start` has started. */
+export const fileOf = (server: DatabaseServer): string => (server as SqliteFile).file;
+
+interface SqliteFile extends DatabaseServer {
+  readonly file: string;
+}
 
 export const PG: StoreKind = {
   name: 'pg',
+  dialect: 'postgres',
+  listens: true,
   start: startPostgres,
-  open: (port, table) => {
+  open: ({ port }, table) => {
     const pool = new pg.Pool({ ...local, port, user: 'postgres', database: 'postgres', max: 10 });
     pool.on('error', () => undefined);
     pool.on('connect', (client) => void client.on('error', () => undefined));
@@ -63,8 +85,10 @@ export const PG: StoreKind = {
 
 export const MYSQL: StoreKind = {
   name: 'mysql2 on MariaDB',
+  dialect: 'mysql',
+  listens: false,
   start: startMariadb,
-  open: (port, table) => {
+  open: ({ port }, table) => {
     const pool = createPool({ ...local, port, user: 'root', database: 'test', connectionLimit: 10 });
     return {
       store: mysqlOutbox(pool, { table }),
@@ -97,64 +121,47 @@ export const MYSQL: StoreKind = {
   },
 };
 
-const typeorm = (kind: StoreKind, name: string, options: (port: number) => object): StoreKind => ({
-  name,
-  start: kind.start,
-  open: async (port, table) => {
-    const source = await new DataSource(options(port) as never).initialize();
+/** A file instead of a server. */
+async function startSqlite(): Promise<SqliteFile> {
+  const dir = await mkdtemp(join(tmpdir(), 'sqlite-test-'));
+  const nothing = () => Promise.resolve();
+  const stop = async () => rmSync(dir, { recursive: true });
+  return { port: 0, file: join(dir, 'app.db'), kill: nothing, start: nothing, stop };
+}
+
+export const SQLITE: StoreKind = {
+  name: 'libsql on SQLite',
+  dialect: 'sqlite',
+  listens: false,
+  start: startSqlite,
+  open: (server, table) => {
+    const db = new Database(fileOf(server));
+    const store = sqliteOutbox(db, { table });
     return {
-      store: typeormOutbox(source, { table }),
-      sql: (text) => source.query(text),
-      transaction: (work) => source.transaction((manager) => work(manager)),
-      close: () => source.destroy(),
-    };
-  },
-});
-
-export const TYPEORM_POSTGRES = typeorm(PG, 'TypeORM on PostgreSQL', (port) => ({
-  ...local,
-  port,
-  type: 'postgres',
-  username: 'postgres',
-  database: 'postgres',
-}));
-
-export const TYPEORM_MARIADB = typeorm(MYSQL, 'TypeORM on MariaDB', (port) => ({
-  ...local,
-  port,
-  type: 'mariadb',
-  username: 'root',
-  database: 'test',
-}));
-
-const withKnex = (kind: StoreKind, name: string, client: string, user: string, database: string): StoreKind => ({
-  name,
-  start: kind.start,
-  open: (port, table) => {
-    const db = knex({ client, connection: { ...local, port, user, database } });
-    return {
-      store: knexOutbox(db, { table }),
-      sql: async (text) => {
-        const reply: unknown = await db.raw(text);
-        const rows = Array.isArray(reply) ? (reply[0] as unknown) : (reply as { rows: unknown }).rows;
-        return Array.isArray(rows) ? (rows as Record<string, unknown>[]) : [];
+      store,
+      sql: async (text) => db.prepare(text).all() as Record<string, unknown>[],
+      transaction: async (work) => {
+        db.exec('BEGIN');
+        try {
+          const result = await work(Object.assign(db, { query: async (text: string) => db.exec(text) }));
+          db.exec('COMMIT');
+          return result;
+        } catch (error) {
+          db.exec('ROLLBACK');
+          throw error;
+        }
       },
-      transaction: (work) =>
-        db.transaction((trx) => work(Object.assign(trx, { query: (text: string) => trx.raw(text) }))),
-      close: () => db.destroy(),
+      close: async () => {
+        store.close?.();
+        db.close();
+      },
     };
   },
-});
+};
 
-export const KNEX_POSTGRES = withKnex(PG, 'Knex on PostgreSQL', 'pg', 'postgres', 'postgres');
-export const KNEX_MARIADB = withKnex(MYSQL, 'Knex on MariaDB', 'mysql2', 'root', 'test');
-
-export const KINDS = [PG, MYSQL, TYPEORM_POSTGRES, TYPEORM_MARIADB, KNEX_POSTGRES, KNEX_MARIADB];
-
-/** Makes the tables anew. */
+/** Makes new tables. */
 export async function createTables({ sql }: StoreWorld, kind: StoreKind, table = 'asynq_outbox'): Promise<void> {
   await sql(`DROP TABLE IF EXISTS ${table}`);
   await sql(`DROP TABLE IF EXISTS ${table}_senders`);
-  for (const statement of outboxSchema(kind.start === startPostgres ? 'postgres' : 'mysql', table))
-    await sql(statement);
+  for (const statement of outboxSchema(kind.dialect, table)) await sql(statement);
 }

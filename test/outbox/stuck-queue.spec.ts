@@ -14,7 +14,7 @@ let server: DatabaseServer;
 let world: StoreWorld;
 beforeAll(async () => {
   server = await PG.start();
-  world = await PG.open(server.port);
+  world = await PG.open(server);
   await createTables(world, PG);
 });
 afterAll(async () => {

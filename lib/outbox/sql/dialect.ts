@@ -1,14 +1,16 @@
 /** What differs between databases. Everything else is the same SQL: see SqlStore. */
 export interface SqlDialect {
-  readonly name: 'postgres' | 'mysql';
+  readonly name: 'postgres' | 'mysql' | 'sqlite';
   /** The placeholder of the nth parameter, from 1. */
   placeholder(n: number): string;
   /** An expression: microseconds since the epoch by the database's clock. */
   readonly now: string;
   /** What follows a SELECT whose rows no other transaction may take, and that skips those of others. */
   readonly skipLocked: string;
+  /** What follows a SELECT whose rows other transactions wait for. */
+  readonly forUpdate: string;
   /** The statements that make the tables. */
   schema(table: string): readonly string[];
-  /** A statement of the application's transaction that tells relays of it, if there is one. */
+  /** A statement of the application's transaction that notifies relays of it, if there is one. */
   notify?(channel: string): string;
 }

@@ -7,6 +7,7 @@ export const MYSQL: SqlDialect = {
   placeholder: () => '?',
   now: 'CAST(UNIX_TIMESTAMP() * 1000000 AS SIGNED)',
   skipLocked: 'FOR UPDATE SKIP LOCKED',
+  forUpdate: 'FOR UPDATE',
   schema: (table) => [
     `CREATE TABLE ${table} (
   id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,

@@ -7,6 +7,7 @@ export const POSTGRES: SqlDialect = {
   placeholder: (n) => `$${n}`,
   now: '(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint',
   skipLocked: 'FOR UPDATE SKIP LOCKED',
+  forUpdate: 'FOR UPDATE',
   schema: (table) => [
     `CREATE TABLE ${table} (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

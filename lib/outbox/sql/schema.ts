@@ -3,12 +3,17 @@ import { describe } from '../../validation.js';
 import type { SqlDialect } from './dialect.js';
 import { MYSQL } from './mysql.js';
 import { POSTGRES } from './postgres.js';
+import { SQLITE } from './sqlite.js';
 import { requireTable } from './table.js';
 
 /** `mysql` is for MariaDB, too. */
 export type OutboxDialect = SqlDialect['name'];
 
-const DIALECTS: Readonly<Record<OutboxDialect, SqlDialect>> = { postgres: POSTGRES, mysql: MYSQL };
+const DIALECTS: Readonly<Record<OutboxDialect, SqlDialect>> = {
+  postgres: POSTGRES,
+  mysql: MYSQL,
+  sqlite: SQLITE,
+};
 
 export const OUTBOX_DIALECTS = Object.keys(DIALECTS) as OutboxDialect[];
 
@@ -20,8 +25,11 @@ export const OUTBOX_DIALECTS = Object.keys(DIALECTS) as OutboxDialect[];
  */
 export function outboxSchema(dialect: OutboxDialect, table = 'asynq_outbox'): readonly string[] {
   if (!OUTBOX_DIALECTS.includes(dialect)) {
-    throw new InvalidOptionError(`the dialect must be ${OUTBOX_DIALECTS.join(' or ')}, not ${describe(dialect)}`);
+    throw new InvalidOptionError(`the dialect must be one of ${OUTBOX_DIALECTS.join(', ')}, not ${describe(dialect)}`);
   }
   requireTable(table);
+  if (dialect === 'sqlite' && table.includes('.')) {
+    throw new InvalidOptionError(`a table of SQLite has no schema before its name: ${describe(table)}`);
+  }
   return DIALECTS[dialect].schema(table);
 }

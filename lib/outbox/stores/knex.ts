@@ -1,9 +1,10 @@
 import { InvalidOptionError, InvalidTaskError } from '../../errors.js';
 import { describe } from '../../validation.js';
+import { perform, type RunSql, type SqlDatabase, type SqlRow, type Work } from '../sql/database.js';
 import type { SqlDialect } from '../sql/dialect.js';
 import { MYSQL } from '../sql/mysql.js';
 import { POSTGRES } from '../sql/postgres.js';
-import { type RunSql, type SqlDatabase, type SqlRow, SqlStore } from '../sql/sql-store.js';
+import { SqlStore } from '../sql/sql-store.js';
 import type { OutboxStore } from '../store.js';
 import { hasMethods } from './methods.js';
 import { readStoreOptions, type StoreOptions } from './store-options.js';
@@ -67,7 +68,7 @@ class KnexDatabase implements SqlDatabase {
     throw new InvalidTaskError('knexOutbox needs the transaction of Knex, as knex.transaction() gives it');
   }
 
-  transaction<T>(work: (run: RunSql) => Promise<T>): Promise<T> {
-    return this.knex.transaction((trx) => work(runnerOfKnex(trx)), { isolationLevel: 'read committed' });
+  transaction<T>(work: Work<T>): Promise<T> {
+    return this.knex.transaction((trx) => perform(work, runnerOfKnex(trx)), { isolationLevel: 'read committed' });
   }
 }

@@ -1,6 +1,7 @@
 import { InvalidOptionError, InvalidTaskError } from '../../errors.js';
+import { perform, type RunSql, type SqlDatabase, type SqlRow, type Work } from '../sql/database.js';
 import { MYSQL } from '../sql/mysql.js';
-import { type RunSql, type SqlDatabase, type SqlRow, SqlStore } from '../sql/sql-store.js';
+import { SqlStore } from '../sql/sql-store.js';
 import type { OutboxStore } from '../store.js';
 import { hasMethods } from './methods.js';
 import { readStoreOptions, type StoreOptions } from './store-options.js';
@@ -55,13 +56,13 @@ class MysqlDatabase implements SqlDatabase {
     throw new InvalidTaskError('mysqlOutbox needs the connection of the transaction, as pool.getConnection() gives it');
   }
 
-  async transaction<T>(work: (run: RunSql) => Promise<T>): Promise<T> {
+  async transaction<T>(work: Work<T>): Promise<T> {
     const connection = await this.pool.getConnection();
     let isDone = false;
     try {
       await connection.query('SET TRANSACTION ISOLATION LEVEL READ COMMITTED'); // of the next one
       await connection.query('START TRANSACTION');
-      const result = await work(runnerOfMysql(connection));
+      const result = await perform(work, runnerOfMysql(connection));
       await connection.query('COMMIT');
       isDone = true;
       return result;

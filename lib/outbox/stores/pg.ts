@@ -1,6 +1,7 @@
 import { InvalidOptionError, InvalidTaskError } from '../../errors.js';
 import { POSTGRES } from '../sql/postgres.js';
-import { type RunSql, type SqlDatabase, type SqlRow, SqlStore } from '../sql/sql-store.js';
+import { perform, type RunSql, type SqlDatabase, type SqlRow, type Work } from '../sql/database.js';
+import { SqlStore } from '../sql/sql-store.js';
 import type { OutboxStore } from '../store.js';
 import { hasMethods } from './methods.js';
 import { readStoreOptions, type StoreOptions } from './store-options.js';
@@ -95,12 +96,12 @@ class PgDatabase implements SqlDatabase {
     throw new InvalidTaskError('pgOutbox needs the client of the transaction, as pool.connect() gives it');
   }
 
-  async transaction<T>(work: (run: RunSql) => Promise<T>): Promise<T> {
+  async transaction<T>(work: Work<T>): Promise<T> {
     const client = await this.pool.connect();
     let isDone = false;
     try {
       await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
-      const result = await work(runnerOfPg(client));
+      const result = await perform(work, runnerOfPg(client));
       await client.query('COMMIT');
       isDone = true;
       return result;

@@ -1,12 +1,14 @@
 import { InvalidOptionError, InvalidTaskError } from '../../errors.js';
 import { describe } from '../../validation.js';
+import { perform, type RunSql, type SqlDatabase, type SqlRow, type Work } from '../sql/database.js';
 import type { SqlDialect } from '../sql/dialect.js';
 import { MYSQL } from '../sql/mysql.js';
 import { POSTGRES } from '../sql/postgres.js';
-import { type RunSql, type SqlDatabase, type SqlRow, SqlStore } from '../sql/sql-store.js';
+import { SqlStore } from '../sql/sql-store.js';
 import type { OutboxStore } from '../store.js';
 import { hasMethods } from './methods.js';
 import { listenByPg, type ListeningClient } from './pg.js';
+import { type SqliteConnection, SqliteDatabase } from './sqlite.js';
 import { readStoreOptions, type StoreOptions } from './store-options.js';
 
 /** A QueryRunner of TypeORM. */
@@ -23,13 +25,21 @@ export interface TypeormQueryRunner {
 export interface TypeormDataSource {
   readonly options: { readonly type: string };
   createQueryRunner(): TypeormQueryRunner;
+  /** With SQLite, what has the connection. */
+  readonly driver?: unknown;
+}
+
+const SQLITE_TYPE = 'better-sqlite3';
+
+interface SqliteDriver {
+  readonly databaseConnection: SqliteConnection;
 }
 
 const DIALECTS: Readonly<Record<string, SqlDialect>> = { postgres: POSTGRES, mysql: MYSQL, mariadb: MYSQL };
 
 /**
- * The outbox in the database of a TypeORM DataSource: PostgreSQL, MySQL or MariaDB. A transaction is its
- * EntityManager or QueryRunner.
+ * The outbox in the database of a TypeORM DataSource: PostgreSQL, MySQL, MariaDB, or a file of SQLite by
+ * `better-sqlite3`. A transaction is its EntityManager or QueryRunner.
  *
  * @example
  * AsynqOutboxModule.forRootAsync({
@@ -42,13 +52,19 @@ const DIALECTS: Readonly<Record<string, SqlDialect>> = { postgres: POSTGRES, mys
 export function typeormOutbox(dataSource: TypeormDataSource, options?: StoreOptions): OutboxStore {
   if (!hasMethods(dataSource, ['createQueryRunner'])) throw new InvalidOptionError('typeormOutbox takes a DataSource');
   const { type } = dataSource.options;
+  const table = readStoreOptions(options, 'typeormOutbox');
+  if (type === SQLITE_TYPE) {
+    // TypeORM has one connection there, for all transactions.
+    const connection = (): SqliteConnection => (dataSource.driver as SqliteDriver).databaseConnection;
+    return new SqlStore(new SqliteDatabase(connection, runnerOfTx), table);
+  }
   const dialect = DIALECTS[type];
   if (!dialect) {
     throw new InvalidOptionError(
-      `typeormOutbox knows the databases ${Object.keys(DIALECTS).join(', ')}, not ${describe(type)}: its relay needs a connection of its own`,
+      `typeormOutbox knows the databases ${[...Object.keys(DIALECTS), SQLITE_TYPE].join(', ')}, not ${describe(type)}: its relay needs a connection of its own`,
     );
   }
-  return new SqlStore(new TypeormDatabase(dataSource, dialect), readStoreOptions(options, 'typeormOutbox'));
+  return new SqlStore(new TypeormDatabase(dataSource, dialect), table);
 }
 
 const runnerOfTypeorm =
@@ -57,6 +73,11 @@ const runnerOfTypeorm =
     const rows = await runner.query(text, [...values]);
     return Array.isArray(rows) ? (rows as SqlRow[]) : [];
   };
+
+function runnerOfTx(tx: unknown): RunSql {
+  if (hasMethods(tx, ['query'])) return runnerOfTypeorm(tx as TypeormQueryRunner);
+  throw new InvalidTaskError('typeormOutbox needs the EntityManager or the QueryRunner of the transaction');
+}
 
 class TypeormDatabase implements SqlDatabase {
   readonly listen: SqlDatabase['listen'];
@@ -69,15 +90,14 @@ class TypeormDatabase implements SqlDatabase {
   }
 
   runnerOf(tx: unknown): RunSql {
-    if (hasMethods(tx, ['query'])) return runnerOfTypeorm(tx as TypeormQueryRunner);
-    throw new InvalidTaskError('typeormOutbox needs the EntityManager or the QueryRunner of the transaction');
+    return runnerOfTx(tx);
   }
 
-  async transaction<T>(work: (run: RunSql) => Promise<T>): Promise<T> {
+  async transaction<T>(work: Work<T>): Promise<T> {
     const runner = this.dataSource.createQueryRunner();
     try {
       await runner.startTransaction('READ COMMITTED');
-      const result = await work(runnerOfTypeorm(runner));
+      const result = await perform(work, runnerOfTypeorm(runner));
       await runner.commitTransaction();
       return result;
     } catch (error) {

@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import type { EndedRow, EndState, ExchangeRequest, OwnedSender, TakenRow } from '../store.js';
+import { only, type SqlRow, type Work } from './database.js';
+import { raw } from './statement.js';
+import type { Tables } from './tables.js';
+
+/** What relays do in the database: each method is one transaction. */
+export class RelayWork {
+  constructor(private readonly tables: Tables) {}
+
+  *takeSender(owner: string, lease: number): Work<OwnedSender> {
+    const { sql, senders, now, skipLocked } = this.tables;
+    const [found] = yield sql`SELECT id FROM ${senders} WHERE owner = ${owner} OR owned_until < ${now}
+            ORDER BY CASE WHEN owner = ${owner} THEN 0 ELSE 1 END, id LIMIT 1 ${skipLocked}`;
+    if (found) return yield* this.own(String(found['id']), owner, lease);
+    const id = randomUUID();
+    const until = this.tables.until(lease);
+    yield sql`INSERT INTO ${senders} (id, number, owner, owned_until) VALUES (${id}, 0, ${owner}, ${until})`;
+    return { id, rows: [] };
+  }
+
+  *takeOrphan(owner: string, lease: number): Work<OwnedSender | undefined> {
+    const { sql, senders, rows, now, skipLocked } = this.tables;
+    const taken = raw(`SELECT 1 FROM ${rows.text} r WHERE r.sender = s.id AND r.state = 'taken'`);
+    const [found] = yield sql`SELECT s.id FROM ${senders} s WHERE s.owned_until < ${now} AND EXISTS (${taken})
+            ORDER BY s.id LIMIT 1 ${skipLocked}`;
+    return found && (yield* this.own(String(found['id']), owner, lease));
+  }
+
+  *exchange(request: ExchangeRequest, lease: number): Work<TakenRow[] | undefined> {
+    const { sql, senders, now, forUpdate } = this.tables;
+    const { sender, owner, ended, take } = request;
+    const [own] =
+      yield sql`SELECT number, ${now} AS now FROM ${senders} WHERE id = ${sender} AND owner = ${owner} ${forUpdate}`;
+    if (!own) return undefined;
+    yield* this.end(sender, ended);
+    const above = Math.max(Number(own['number']), Number(own['now']));
+    const rows = take > 0 ? yield* this.take(sender, above, request) : [];
+    const number = rows.at(-1)?.number ?? Number(own['number']);
+    yield sql`UPDATE ${senders} SET number = ${number}, owned_until = ${this.tables.until(lease)} WHERE id = ${sender}`;
+    return rows;
+  }
+
+  release(sender: string, owner: string): Work<readonly SqlRow[]> {
+    const { sql, senders } = this.tables;
+    return only(sql`UPDATE ${senders} SET owned_until = 0 WHERE id = ${sender} AND owner = ${owner}`);
+  }
+
+  hasNew(except: readonly string[]): Work<readonly SqlRow[]> {
+    const { sql, rows } = this.tables;
+    return only(sql`SELECT id FROM ${rows} WHERE state = 'new' AND queue NOT IN (${others(except)}) LIMIT 1`);
+  }
+
+  *purge(age: number, limit: number): Work<number> {
+    const { sql, rows, skipLocked } = this.tables;
+    const found =
+      yield sql`SELECT id FROM ${rows} WHERE state IN ('sent', 'refused') AND ended_at < ${this.tables.since(age)}
+            LIMIT ${raw(String(limit))} ${skipLocked}`;
+    if (found.length > 0) yield sql`DELETE FROM ${rows} WHERE id IN (${found.map(({ id }) => String(id))})`;
+    return found.length;
+  }
+
+  /** The sender, now the owner's, and its rows that are not ended. */
+  private *own(id: string, owner: string, lease: number): Work<OwnedSender> {
+    const { sql, senders, rows } = this.tables;
+    yield sql`UPDATE ${senders} SET owner = ${owner}, owned_until = ${this.tables.until(lease)} WHERE id = ${id}`;
+    const found =
+      yield sql`SELECT id, number, queue, message, details FROM ${rows} WHERE sender = ${id} AND state = 'taken' ORDER BY number`;
+    return { id, rows: found.map(readRow) };
+  }
+
+  private *end(sender: string, ended: readonly EndedRow[]): Work<void> {
+    const { sql, rows, now } = this.tables;
+    const byEnd = new Map<string, EndedRow[]>();
+    for (const row of ended) {
+      const name = `${row.state} ${row.error ?? ''}`;
+      const group = byEnd.get(name);
+      if (group) group.push(row);
+      else byEnd.set(name, [row]);
+    }
+    for (const group of byEnd.values()) {
+      const { state, error = null } = group[0]!;
+      const ids = group.map(({ id }) => String(id));
+      yield sql`UPDATE ${rows} SET state = ${state satisfies EndState}, error = ${error}, ended_at = ${now}
+            WHERE id IN (${ids}) AND sender = ${sender} AND state = 'taken'`;
+    }
+  }
+
+  /** Numbers follow the ids, above all that the sender has had, and above the time: a restored database goes on. */
+  private *take(sender: string, above: number, { take, except }: ExchangeRequest): Work<TakenRow[]> {
+    const { sql, rows, skipLocked } = this.tables;
+    const found =
+      yield sql`SELECT id, queue, message, details FROM ${rows} WHERE state = 'new' AND queue NOT IN (${others(except)})
+          ORDER BY id LIMIT ${raw(String(take))} ${skipLocked}`;
+    if (found.length === 0) return [];
+    const offset = above + 1 - Number(found[0]!['id']);
+    const ids = found.map(({ id }) => String(id));
+    yield sql`UPDATE ${rows} SET state = 'taken', sender = ${sender}, number = id + ${raw(String(offset))} WHERE id IN (${ids})`;
+    return found.map((row) => readRow({ ...row, number: Number(row['id']) + offset }));
+  }
+}
+
+/** No queue has an empty name. */
+const others = (except: readonly string[]): readonly string[] => (except.length > 0 ? except : ['']);
+
+const readRow = (row: SqlRow): TakenRow => ({
+  id: Number(row['id']),
+  number: Number(row['number']),
+  queue: String(row['queue']),
+  message: bytesOf(row['message']),
+  details: String(row['details']),
+});
+
+/** Libraries differ in how they give bytes. */
+function bytesOf(value: unknown): Buffer {
+  if (Buffer.isBuffer(value)) return value;
+  if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return Buffer.from(value as ArrayBuffer);
+}

@@ -1,0 +1,37 @@
+import type { SqlDialect } from './dialect.js';
+import { indexPrefix } from './table.js';
+
+/** SQLite 3.35 or later. There is one transaction that writes at a time: nothing has to be locked row by row. */
+export const SQLITE: SqlDialect = {
+  name: 'sqlite',
+  placeholder: () => '?',
+  now: "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
+  skipLocked: '',
+  forUpdate: '',
+  schema: (table) => [
+    `CREATE TABLE ${table} (
+  id integer PRIMARY KEY AUTOINCREMENT,
+  queue text NOT NULL,
+  task_id text NOT NULL,
+  type text NOT NULL,
+  message blob NOT NULL,
+  details text NOT NULL,
+  state text NOT NULL,
+  sender text,
+  number integer,
+  error text,
+  created_at integer NOT NULL,
+  ended_at integer
+)`,
+    `CREATE INDEX ${indexPrefix(table)}_new ON ${table} (id) WHERE state = 'new'`,
+    `CREATE INDEX ${indexPrefix(table)}_taken ON ${table} (sender, number) WHERE state = 'taken'`,
+    `CREATE INDEX ${indexPrefix(table)}_poisoned ON ${table} (id) WHERE state = 'poisoned'`,
+    `CREATE INDEX ${indexPrefix(table)}_ended ON ${table} (ended_at) WHERE state IN ('sent', 'refused')`,
+    `CREATE TABLE ${table}_senders (
+  id text PRIMARY KEY,
+  number integer NOT NULL,
+  owner text NOT NULL,
+  owned_until integer NOT NULL
+)`,
+  ],
+};
