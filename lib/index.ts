@@ -25,6 +25,15 @@ export type { ArchiveOptions, MoveOptions } from './inspector/move-options.js';
 export type { UpdatePayloadOptions } from './inspector/single-task.js';
 export type { SearchOptions, SearchResult } from './inspector/search.js';
 export type { Prerequisite } from './broker/links.js';
+export type {
+  ExplainedReason,
+  LimitHolder,
+  ReachedLimit,
+  ServerRef,
+  TaskExplanation,
+  TaskReason,
+} from './inspector/explain/reasons.js';
+export type { PublishedLimits } from './broker/server-profile.js';
 export type { TaskWait, WaitedFor } from './inspector/waits.js';
 export type { EnqueueEvent, PeriodicEntry } from './inspector/periodic-entries.js';
 export type { DailyStats, QueueInfo, RunningServer, RunningTask, TaskList } from './inspector/views.js';

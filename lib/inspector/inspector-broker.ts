@@ -14,4 +14,5 @@ export type InspectorBroker = Pick<
   | 'links'
   | 'batches'
   | 'workflows'
+  | 'obstacles'
 >;

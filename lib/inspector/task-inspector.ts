@@ -5,6 +5,8 @@ import { requireNonBlank } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
 import { type BulkArchiveOptions, type BulkOptions, type BulkResult, type MovableState, moveAll } from './bulk.js';
 import { type CancelOptions, toCancellation } from './cancel-options.js';
+import { explain } from './explain/explain.js';
+import type { TaskExplanation } from './explain/reasons.js';
 import { requireQueue, requireQueueName } from './known-queue.js';
 import { type ListOptions, toListRequest } from './list-options.js';
 import type { ArchiveOptions, MoveOptions } from './move-options.js';
@@ -37,6 +39,17 @@ export abstract class TaskInspector extends QueueInspector {
    */
   waits(queue: string, id: string): Promise<TaskWait | undefined> {
     return readWait(this.broker, queue, id);
+  }
+
+  /**
+   * Why a task does not run, or where it does: what holds it now, then what would hold it after that. Also for a task that does not
+   * exist. The cost does not depend on the size of the queue.
+   *
+   * @throws InvalidOptionError for a blank queue or id; BrokerUnavailableError
+   * @example console.log((await inspector.explain(task)).summary); // Its queue is paused: no server takes tasks of it until …
+   */
+  explain({ queue, id }: Pick<TaskInfo, 'queue' | 'id'>): Promise<TaskExplanation> {
+    return explain(this.broker, queue, id);
   }
 
   /** The tasks of one state (and group), page by page. Tasks in an aggregation set are in no list. */

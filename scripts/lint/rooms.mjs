@@ -113,7 +113,7 @@ export const ROOMS = {
   leaf: ['errors'],
   wire: ['leaf'],
   cron: ['leaf', 'wire'],
-  words: [],
+  words: ['wire'],
   task: ['leaf', 'wire', 'task/actions'],
   // Which action a task allows in which state: one file, which the console's page reads too.
   'task/actions': ['wire'],
@@ -152,7 +152,7 @@ export const ROOMS = {
     'server/groups',
   ],
   scheduler: [...core, 'cron', 'events', 'tracing', 'broker', 'links', 'enqueue', 'client'],
-  inspector: [...core, 'broker', 'links', 'workflows', 'batches'],
+  inspector: [...core, 'words', 'broker', 'links', 'workflows', 'batches'],
   limits: [...core, 'broker'],
   'event-streams': [...core, 'events', 'broker'],
   logging: [...core, 'events', 'redaction'],
@@ -189,7 +189,7 @@ export const ROOMS = {
   ...WEB,
   metrics: ['leaf', 'events', 'inspector', 'server', ...nest('names', 'connection', 'lifecycle'), 'nest'],
   // What is printed, then the connection, then what every command shares, then the commands; the root puts them together.
-  'cli/output': [...core, 'inspector'],
+  'cli/output': [...core, 'words', 'inspector'],
   'cli/connection': ['leaf', 'broker/redis', 'broker/redis/connection', 'links', 'inspector', 'client'],
   'cli/tree': [...core, 'inspector', 'client', 'cli/output', 'cli/connection'],
   'cli/dash': [...core, 'broker', 'inspector', 'words', 'cli/output'],

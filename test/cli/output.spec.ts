@@ -4,7 +4,7 @@ import { bytesAsJson, toJson } from '../../lib/cli/output/json.js';
 import { type Column, renderFields, renderTable } from '../../lib/cli/output/table.js';
 import { cut, describeBytes, plain, widthOf } from '../../lib/cli/output/text.js';
 import { duration, time } from '../../lib/cli/tree/values.js';
-import { formatDistance, formatMoment, formatTime } from '../../lib/cli/output/when.js';
+import { formatDistance, formatMoment, formatTime } from '../../lib/words/when.js';
 
 const ESC = '\u001b';
 

@@ -22,6 +22,7 @@ import { exerciseMaintenance } from './suite/maintenance.js';
 import { exerciseMonitoring } from './suite/monitoring.js';
 import { exerciseMoving } from './suite/moving.js';
 import { exerciseNumbers } from './suite/numbers.js';
+import { exerciseExplain } from './suite/explain.js';
 import { exerciseObstacles } from './suite/obstacles.js';
 import { exerciseRows } from './suite/rows.js';
 import { exerciseScheduling } from './suite/scheduling.js';
@@ -69,6 +70,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseCancellation(it);
     exerciseLimiting(it);
     exerciseObstacles(it);
+    exerciseExplain(it);
     exerciseScheduling(it);
     exerciseEventStream(it);
     exerciseWake(it);

@@ -6,6 +6,9 @@ import type { MemoryState } from './memory-state.js';
 import { wellFormed } from './queue-store.js';
 import { Starts } from './starts.js';
 
+const byEnd = (one: TokenHolder, other: TokenHolder): number =>
+  one.until - other.until || (one.holder < other.holder ? -1 : 1);
+
 export class MemoryLimiting implements LimitingRole {
   /** By scope: the holders of tokens, and until when (Unix seconds). */
   private readonly holdersByScope = new Map<string, Map<string, number>>();
@@ -49,7 +52,7 @@ export class MemoryLimiting implements LimitingRole {
   held(scope: string): TokenHolder[] {
     const now = floorSeconds(this.state.now);
     const all = [...this.holders(scope)].map(([holder, until]) => ({ holder, until }));
-    return all.filter(({ until }) => until >= now).sort((one, other) => one.until - other.until);
+    return all.filter(({ until }) => until >= now).sort(byEnd);
   }
 
   clear(): void {

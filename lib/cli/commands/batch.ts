@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { BatchNotFoundError } from '../../errors.js';
 import type { BatchInfo } from '../../task/batch.js';
 import { plain } from '../output/text.js';
-import { formatMoment } from '../output/when.js';
+import { formatMoment } from '../../words/when.js';
 import type { CommandContext } from '../tree/command-context.js';
 import { addCommand, addGroup, type Invocation } from '../tree/tree.js';
 import { jsonOption, pageOptions, queueOption } from '../tree/values.js';

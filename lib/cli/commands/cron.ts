@@ -5,7 +5,7 @@ import { bytesAsJson } from '../output/json.js';
 import { describeBytes } from '../output/text.js';
 import { addCommand, addGroup, type Invocation } from '../tree/tree.js';
 import { jsonOption, pageOptions } from '../tree/values.js';
-import { formatMoment } from '../output/when.js';
+import { formatMoment } from '../../words/when.js';
 
 interface HistoryFlags {
   readonly page?: number;

@@ -7,7 +7,7 @@ import { withProgress } from '../output/progress.js';
 import { plain } from '../output/text.js';
 import { addCommand, addGroup, type Invocation } from '../tree/tree.js';
 import { jsonOption, positive, yesOption } from '../tree/values.js';
-import { formatDuration } from '../output/when.js';
+import { formatDuration } from '../../words/when.js';
 import { countTasks, errorRate } from '../output/words.js';
 import { formatBytes } from '../../words/bytes.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';

@@ -4,7 +4,7 @@ import type { CommandContext } from '../tree/command-context.js';
 import { bytesAsJson } from '../output/json.js';
 import { addCommand, addGroup, type Invocation } from '../tree/tree.js';
 import { jsonOption } from '../tree/values.js';
-import { formatDistance } from '../output/when.js';
+import { formatDistance } from '../../words/when.js';
 
 export function addServerCommands(root: Command, invocation: Invocation): void {
   const group = addGroup(root, 'server', 'show servers');

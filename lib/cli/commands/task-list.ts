@@ -7,7 +7,7 @@ import { describeBytes } from '../output/text.js';
 import { addCommand, type Invocation } from '../tree/tree.js';
 import { directionOf, type Order, ORDERS } from '../output/order.js';
 import { groupOption, idOption, jsonOption, pageOptions, positive, queueOption, stateOption } from '../tree/values.js';
-import { formatDistance, formatDuration, formatMoment, formatTime } from '../output/when.js';
+import { formatDistance, formatDuration, formatMoment, formatTime } from '../../words/when.js';
 import { waitFieldsOf } from './wait-text.js';
 import type { TaskList } from '../../inspector/views.js';
 import type { SearchOptions, SearchResult } from '../../inspector/search.js';

@@ -1,5 +1,5 @@
 import type { TaskWait, WaitedFor } from '../../inspector/waits.js';
-import { formatMoment } from '../output/when.js';
+import { formatMoment } from '../../words/when.js';
 
 const nameOf = ({ prerequisite }: WaitedFor): string =>
   'id' in prerequisite

@@ -5,7 +5,7 @@ import type { WorkflowDetails, WorkflowInfo } from '../../inspector/workflows.js
 import { toStepLines } from '../output/step-tree.js';
 import type { Column } from '../output/table.js';
 import { plain } from '../output/text.js';
-import { formatDistance, formatDuration, formatMoment } from '../output/when.js';
+import { formatDistance, formatDuration, formatMoment } from '../../words/when.js';
 import type { CommandContext } from '../tree/command-context.js';
 import { confirm } from '../tree/confirm.js';
 import { addCommand, addGroup, type Invocation } from '../tree/tree.js';

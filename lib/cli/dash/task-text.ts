@@ -1,7 +1,7 @@
 import { toDate } from '../../clock.js';
 import type { TaskDetails } from '../../task/info.js';
 import { padEnd, plain, widthOf } from '../output/text.js';
-import { formatTime } from '../output/when.js';
+import { formatTime } from '../../words/when.js';
 import { formatBytes } from '../../words/bytes.js';
 import { formatCount, formatDistance, formatSpan, textOf } from './format.js';
 import { bodyHeight, type Model, type TaskView } from './model.js';

@@ -1,5 +1,5 @@
 import type { WorkflowStepInfo } from '../../inspector/workflows.js';
-import { formatDuration } from './when.js';
+import { formatDuration } from '../../words/when.js';
 
 /** Below this many levels, steps are not indented further: a chain of 100 steps stays readable. */
 const MAX_INDENT = 12;

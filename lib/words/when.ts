@@ -1,4 +1,4 @@
-import { formatGoDuration, nanosecondsOf } from '../../wire/go-duration.js';
+import { formatGoDuration, nanosecondsOf } from '../wire/go-duration.js';
 
 /** A time in tables, without milliseconds; `--json` has them. */
 export const formatTime = (time: Date | undefined): string =>

@@ -1,0 +1,78 @@
+import { RECOVERY_GRACE_SECONDS } from '../../broker/broker.js';
+import { toDate } from '../../clock.js';
+import type { Case } from './case.js';
+import { refOf } from './fleet.js';
+import type { TaskReason } from './reasons.js';
+
+const at = (seconds: number): Date => toDate(seconds * 1000);
+const atOrNever = (seconds: number): Date | undefined => (seconds === 0 ? undefined : at(seconds));
+
+/** What the state of a task says: it runs, it is over, or it waits for a time, for tasks or in a group. */
+export function stateReason(known: Case): TaskReason | undefined {
+  const { task } = known;
+  switch (task.state) {
+    case 'active':
+      return active(known);
+    case 'completed':
+      return { kind: 'completed', at: atOrNever(task.message.completedAt) };
+    case 'archived':
+      return archived(known);
+    case 'scheduled':
+      return delayed(known, (when) => ({ kind: 'scheduled', at: when }));
+    case 'retry':
+      return known.position.waitlist ? undefined : delayed(known, (when) => retry(known, when));
+    case 'aggregating':
+      return aggregating(known);
+    case 'waiting':
+      return waiting(known);
+    case 'pending':
+      return undefined;
+  }
+}
+
+function active({ queue, id, position, servers, now }: Case): TaskReason {
+  const { leaseEnd } = position;
+  if (leaseEnd === undefined || leaseEnd * 1000 < now) {
+    const recoverableAt = leaseEnd === undefined ? toDate(now) : at(leaseEnd + RECOVERY_GRACE_SECONDS);
+    return { kind: 'leaseExpired', leaseUntil: leaseEnd === undefined ? undefined : at(leaseEnd), recoverableAt };
+  }
+  for (const server of servers) {
+    const worker = server.workers.find((one) => one.taskId === id && one.queue === queue);
+    if (!worker) continue;
+    const times = { since: toDate(worker.startTime), deadline: toDate(worker.deadline), leaseUntil: at(leaseEnd) };
+    return { kind: 'running', server: refOf(server), ...times };
+  }
+  return { kind: 'running', server: undefined, since: undefined, deadline: undefined, leaseUntil: at(leaseEnd) };
+}
+
+function archived({ task: { message }, wait }: Case): TaskReason {
+  const { errorMsg: error, retried, maxRetry } = message;
+  const failedAt = atOrNever(message.lastFailedAt);
+  const facts = { error, failedAt, retried, maxRetry };
+  if (wait?.cancelled) return { kind: 'archived', cause: 'prerequisite', ...facts };
+  if (error === '') return { kind: 'archived', cause: 'action', ...facts };
+  return { kind: 'archived', cause: retried >= maxRetry ? 'retries' : 'failure', ...facts };
+}
+
+function delayed({ task, now }: Case, reason: (at: Date) => TaskReason): TaskReason {
+  const when = toDate((task.nextProcessAt ?? 0) * 1000);
+  return when.getTime() <= now ? { kind: 'due', at: when } : reason(when);
+}
+
+function retry({ task: { message } }: Case, when: Date): TaskReason {
+  const { retried, maxRetry, errorMsg: error } = message;
+  return { kind: 'retry', at: when, retried, maxRetry, error, failedAt: atOrNever(message.lastFailedAt) };
+}
+
+function aggregating({ task, fleet: { serving } }: Case): TaskReason {
+  const isKnown = serving.every(({ profile }) => profile !== undefined);
+  const some = serving.some(({ profile }) => profile?.aggregates);
+  return { kind: 'aggregating', group: task.message.groupKey, aggregated: some || (isKnown ? false : undefined) };
+}
+
+function waiting({ wait, task }: Case): TaskReason {
+  const all = wait?.prerequisites ?? [];
+  const open = all.filter(({ state }) => state !== 'succeeded');
+  const until = task.nextProcessAt === undefined ? undefined : at(task.nextProcessAt);
+  return { kind: 'waiting', open, prerequisites: all.length, until };
+}

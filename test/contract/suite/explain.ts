@@ -1,0 +1,335 @@
+import { describe, expect } from 'vitest';
+import type { Settlement } from '../../../lib/broker/broker.js';
+import type { ServerProfile } from '../../../lib/broker/server-profile.js';
+import { InvalidOptionError } from '../../../lib/errors.js';
+import type { ExplainedReason } from '../../../lib/inspector/explain/reasons.js';
+import { AsynqInspector } from '../../../lib/inspector/inspector.js';
+import type { ServerInfo, WorkerInfo } from '../../../lib/wire/message.js';
+import { request } from '../../support/messages.js';
+import { archival, completion, type Driver, type DriverTest, retrial } from '../driver.js';
+
+const PLAIN: ServerProfile = { handlers: [{ pattern: 't' }], queues: {}, aggregates: false };
+
+const ref = (serverId: string) => ({ id: serverId, host: 'h', pid: 42 });
+
+/** Publishes a server of the queue `default`; without a profile it is like Go's. */
+async function serve(
+  { broker }: Driver,
+  profile: ServerProfile | undefined = PLAIN,
+  info: Partial<ServerInfo> = {},
+  running: readonly Partial<WorkerInfo>[] = [],
+) {
+  const server: ServerInfo = {
+    host: 'h',
+    pid: 42,
+    serverId: 's',
+    concurrency: 10,
+    queues: { default: 1 },
+    strictPriority: false,
+    status: 'active',
+    startTime: 0,
+    activeWorkerCount: running.length,
+    ...info,
+  };
+  const workers = running.map((one, index) => ({
+    ...{ host: 'h', pid: 42, serverId: server.serverId, taskId: `running-${index}`, taskType: 't', queue: 'default' },
+    ...{ taskPayload: Buffer.alloc(0), startTime: broker.clock.now(), deadline: broker.clock.now() + 60_000 },
+    ...one,
+  }));
+  await broker.monitoring.writeServerState(server, workers, 60);
+  if (profile) await broker.monitoring.writeServerProfile(server, profile, 60);
+}
+
+const serveLikeGo = async (driver: Driver, serverId = 'go') => {
+  const info = { host: 'h', pid: 42, serverId, concurrency: 10, queues: { default: 1 }, strictPriority: false };
+  await driver.broker.monitoring.writeServerState(
+    { ...info, status: 'active', startTime: 0, activeWorkerCount: 0 },
+    [],
+    60,
+  );
+};
+
+/** The reasons but that of clocks: that of these tests stands in another year than Redis'. */
+async function reasonsFor(driver: Driver, id: string, queue = 'default'): Promise<ExplainedReason[]> {
+  const explanation = await new AsynqInspector(driver.broker).explain({ queue, id });
+  expect(explanation).toMatchObject({ queue, id, summary: explanation.reasons[0]!.text });
+  return explanation.reasons.filter(({ kind }) => kind !== 'clock');
+}
+
+async function defer(driver: Driver, waitlist: string): Promise<void> {
+  const settle = (await driver.take(100)).map(({ lease }): Settlement => ({ kind: 'wait', lease, waitlist }));
+  await driver.settle(...settle);
+}
+
+const seconds = (driver: Driver, after: number): Date => new Date((driver.now + after) * 1000);
+
+export function exerciseExplain(it: DriverTest): void {
+  describe('explain', () => {
+    it('says that nothing is in the way of a task that is next', async ({ driver }) => {
+      await serve(driver);
+      const id = await driver.add();
+      const explanation = await new AsynqInspector(driver.broker).explain({ queue: 'default', id });
+      expect(explanation).toMatchObject({
+        type: 'test:task',
+        state: 'pending',
+        timestamp: new Date(driver.clock.now()),
+      });
+      expect(await reasonsFor(driver, id)).toEqual([
+        { kind: 'ready', text: 'Nothing is in its way: a server takes it at once.' },
+      ]);
+    });
+
+    it('knows a task that does not exist, and a queue that does not', async ({ driver }) => {
+      expect(await reasonsFor(driver, 'none')).toMatchObject([{ kind: 'missing', hasQueue: false }]);
+      await driver.add();
+      expect(await reasonsFor(driver, 'none')).toMatchObject([
+        { kind: 'missing', hasQueue: true, text: expect.stringContaining('succeeded and is not kept') },
+      ]);
+      expect(await reasonsFor(driver, 'none', 'defualt')).toMatchObject([
+        { kind: 'missing', similar: 'default', text: expect.stringContaining('Did you mean "default"?') },
+      ]);
+      const inspector = new AsynqInspector(driver.broker);
+      await expect(inspector.explain({ queue: '', id: 'a' })).rejects.toThrow(InvalidOptionError);
+      await expect(inspector.explain({ queue: 'default', id: ' ' })).rejects.toThrow(InvalidOptionError);
+    });
+
+    it('names a pause first, and then what would hold the task after it', async ({ driver }) => {
+      const id = await driver.add();
+      await driver.broker.administration.pauseQueue('default');
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'queuePaused' }, { kind: 'notServed', servers: 0 }]);
+    });
+
+    it('knows that no server takes tasks of the queue', async ({ driver }) => {
+      const id = await driver.add();
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'notServed', servers: 0, text: 'No server runs.' }]);
+      await serve(driver, PLAIN, { queues: { other: 1 } });
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'notServed', servers: 1 }]);
+      await serve(driver, { ...PLAIN, handlers: [] }, { serverId: 'without handlers' });
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'notServed', servers: 2 }]);
+    });
+
+    it('knows that all its servers drain', async ({ driver }) => {
+      const id = await driver.add();
+      await serve(driver, PLAIN, { status: 'stopped' });
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'draining', servers: [ref('s')] }]);
+    });
+
+    it('knows servers without a handler for the type, and those of which nobody knows', async ({ driver }) => {
+      const id = await driver.add({ type: 'other' });
+      await serve(driver);
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'noHandler', servers: [ref('s')], others: 0 }]);
+      await serveLikeGo(driver);
+      expect(await reasonsFor(driver, id)).toMatchObject([
+        { kind: 'noHandler', others: 1 },
+        { kind: 'handlersUnknown', servers: [ref('go')] },
+      ]);
+      await driver.broker.monitoring.clearServerState({ host: 'h', pid: 42, serverId: 's' });
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'ready' }, { kind: 'handlersUnknown' }]);
+    });
+
+    it('finds handlers of prefixes as servers do', async ({ driver }) => {
+      const handlers = [{ pattern: 'email:', version: 3 }, { pattern: 'email:welcome', version: 2 }, { pattern: 'x' }];
+      await serve(driver, { ...PLAIN, handlers });
+      const headers = { 'asynq-payload-version': '3' };
+      const first = await driver.add({ type: 'email:bye', headers });
+      const second = await driver.add({ type: 'email:welcome', headers });
+      expect(await reasonsFor(driver, first)).toMatchObject([{ kind: 'ready' }]);
+      expect(await reasonsFor(driver, second)).toMatchObject([
+        { kind: 'payloadTooNew', version: 3, known: 2, deferred: false },
+        { kind: 'behind', ahead: 1 },
+      ]);
+    });
+
+    it('knows a task that waits for a server that knows its payload', async ({ driver }) => {
+      await serve(driver);
+      const id = await driver.add({ headers: { 'asynq-payload-version': '2' } });
+      await defer(driver, '~newer:test:task');
+      expect(await reasonsFor(driver, id)).toMatchObject([
+        { kind: 'payloadTooNew', version: 2, known: 1, deferred: true, retryAt: seconds(driver, 60) },
+      ]);
+    });
+
+    it('names a limit of the handler, and who has its places', async ({ driver }) => {
+      const limits = { scope: 'mail', globalConcurrency: 2, rate: 3, window: 16_000 };
+      await serve(driver, { ...PLAIN, handlers: [{ pattern: 't', ...limits }] });
+      await driver.broker.limiting.acquireTokens('mail', 2, driver.now + 30, ['{default}:a', 'foreign']);
+      const [first, second] = [await driver.add(), await driver.add()];
+      expect(await reasonsFor(driver, first)).toMatchObject([
+        { kind: 'handlerLimit', scope: 'mail', reached: ['globalConcurrency'], deferred: false },
+      ]);
+      await defer(driver, 'mail');
+      expect(await reasonsFor(driver, second)).toMatchObject([
+        {
+          kind: 'handlerLimit',
+          limits: { globalConcurrency: 2, rate: 3, window: 16_000 },
+          running: 2,
+          holders: [
+            { queue: '', id: 'foreign' },
+            { queue: 'default', id: 'a' },
+          ],
+          deferred: true,
+          ahead: 1,
+          retryAt: seconds(driver, 60),
+        },
+      ]);
+      await driver.broker.limiting.releaseTokens('mail', ['{default}:a', 'foreign']);
+      await driver.broker.limiting.takeStarts('mail', { max: 3, window: 16_000 }, 3);
+      const [reason] = await reasonsFor(driver, first);
+      expect(reason).toMatchObject({ kind: 'handlerLimit', reached: ['rateLimit'], ahead: 0, holders: [] });
+      expect(reason!.text).toContain('3 starts per 16s');
+      driver.clock.advance(40_000);
+      expect(await reasonsFor(driver, first)).toMatchObject([{ kind: 'handlerLimit', reached: [] }]);
+    });
+
+    it('names a limit of the handler in each process', async ({ driver }) => {
+      const handlers = [{ pattern: 't', scope: 't', concurrency: 1 }];
+      await serve(driver, { ...PLAIN, handlers }, {}, [{}]);
+      const id = await driver.add();
+      const holders = [{ queue: 'default', id: 'running-0' }];
+      const reached = { kind: 'handlerLimit', reached: ['concurrency'], running: 1, holders };
+      expect(await reasonsFor(driver, id)).toMatchObject([reached]);
+      await serve(driver, { ...PLAIN, handlers }, { serverId: 'free' });
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'ready' }]);
+    });
+
+    it('says so when no server has published the limit that a task waits for', async ({ driver }) => {
+      const id = await driver.add();
+      await defer(driver, 'unheard of');
+      expect(await reasonsFor(driver, id)).toMatchObject([
+        { kind: 'handlerLimit', scope: undefined, deferred: true },
+        { kind: 'notServed' },
+      ]);
+    });
+
+    it('names a limit of the queue', async ({ driver }) => {
+      await serve(driver, { ...PLAIN, queues: { default: { globalConcurrency: 1, rate: 1, window: 16_000 } } });
+      const limits = { active: 0, rate: 1, window: 16_000 };
+      await driver.add();
+      await driver.broker.consumer.exchange('default', { settle: [], take: 1, limits });
+      const id = await driver.add();
+      expect(await reasonsFor(driver, id)).toMatchObject([
+        { kind: 'queueLimit', reached: ['globalConcurrency', 'rateLimit'], running: 1, opensAt: expect.any(Date) },
+      ]);
+      await serve(driver, PLAIN, { serverId: 'without a limit' });
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'ready' }]);
+    });
+
+    it('counts the tasks before it, the slots, and queues of a higher priority', async ({ driver }) => {
+      await driver.add();
+      await driver.add();
+      const id = await driver.add();
+      await driver.enqueue([request({ queue: 'urgent' })], 'urgent');
+      await serve(driver, PLAIN, { concurrency: 2, queues: { default: 1, urgent: 5 }, strictPriority: true }, [{}, {}]);
+      expect(await reasonsFor(driver, id)).toMatchObject([
+        { kind: 'serversFull', running: 2, slots: 2, servers: 1 },
+        { kind: 'priority', queues: [{ queue: 'urgent', pending: 1 }] },
+        { kind: 'behind', ahead: 2 },
+      ]);
+      await serve(driver, PLAIN, { serverId: 'other', concurrency: 1 });
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'behind', ahead: 2 }]);
+    });
+
+    it('names the time of a task that has one, and what would hold it then', async ({ driver }) => {
+      const id = await driver.add({}, { processAt: driver.now + 60 });
+      expect(await reasonsFor(driver, id)).toMatchObject([
+        { kind: 'scheduled', at: seconds(driver, 60), text: expect.stringContaining('(in 1m0s)') },
+        { kind: 'notServed' },
+      ]);
+      await serve(driver);
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'scheduled' }]);
+      driver.clock.advance(60_000);
+      await serve(driver);
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'due', at: seconds(driver, 0) }]);
+    });
+
+    it('names the next retry and the last error', async ({ driver }) => {
+      await serve(driver);
+      const task = await driver.takeNew({ maxRetry: 5 });
+      const message = { ...task.message, retried: 2, errorMsg: 'no route to host', lastFailedAt: driver.now };
+      await driver.settle(retrial({ ...task, message }, driver.now + 90));
+      expect(await reasonsFor(driver, task.lease.id)).toMatchObject([
+        {
+          kind: 'retry',
+          at: seconds(driver, 90),
+          retried: 2,
+          maxRetry: 5,
+          error: 'no route to host',
+          failedAt: seconds(driver, 0),
+        },
+      ]);
+    });
+
+    it('says where a task runs, until when', async ({ driver }) => {
+      const { lease } = await driver.takeNew();
+      const leaseUntil = new Date(lease.expiresAt * 1000);
+      expect(await reasonsFor(driver, lease.id)).toMatchObject([{ kind: 'running', server: undefined, leaseUntil }]);
+      await serve(driver, PLAIN, {}, [{ taskId: lease.id }]);
+      const now = driver.clock.now();
+      expect(await reasonsFor(driver, lease.id)).toMatchObject([
+        { kind: 'running', server: ref('s'), since: new Date(now), deadline: new Date(now + 60_000), leaseUntil },
+      ]);
+    });
+
+    it('says when a lost task is recovered, and that nobody is there to do it', async ({ driver }) => {
+      const { lease } = await driver.takeNew();
+      driver.clock.advance(31_000);
+      const recoverableAt = new Date((lease.expiresAt + 30) * 1000);
+      const expired = { kind: 'leaseExpired', leaseUntil: new Date(lease.expiresAt * 1000), recoverableAt };
+      expect(await reasonsFor(driver, lease.id)).toMatchObject([expired, { kind: 'notServed' }]);
+      await serve(driver);
+      expect(await reasonsFor(driver, lease.id)).toMatchObject([expired]);
+    });
+
+    it('says that a task is over, and why', async ({ driver }) => {
+      const completed = await driver.takeNew();
+      const { message } = completed;
+      await driver.settle(
+        completion({ ...completed, message: { ...message, completedAt: driver.now } }, driver.now + 60),
+      );
+      expect(await reasonsFor(driver, completed.lease.id)).toMatchObject([
+        { kind: 'completed', at: seconds(driver, 0) },
+      ]);
+      const causes = { action: {}, retries: { errorMsg: 'x', retried: 25 }, failure: { errorMsg: 'x', retried: 1 } };
+      for (const [cause, failed] of Object.entries(causes)) {
+        const task = await driver.takeNew({ maxRetry: 25 });
+        await driver.settle(archival({ ...task, message: { ...task.message, ...failed } }));
+        expect(await reasonsFor(driver, task.lease.id)).toMatchObject([{ kind: 'archived', cause }]);
+      }
+    });
+
+    it('names the tasks that a task waits for', async ({ driver }) => {
+      await serve(driver);
+      const first = await driver.add();
+      const waiting = {
+        ...request({ id: 'waits' }),
+        wait: {
+          prerequisites: [{ queue: 'default', id: first }],
+          onFailure: 'cancel',
+          onTimeout: 'archive',
+          deadline: driver.now + 60,
+        },
+      } as const;
+      await driver.broker.links.enqueue('default', [waiting]);
+      expect(await reasonsFor(driver, 'waits')).toMatchObject([
+        {
+          kind: 'waiting',
+          open: [{ prerequisite: { queue: 'default', id: first }, state: 'waiting', paused: false }],
+          prerequisites: 1,
+          until: seconds(driver, 60),
+          text: expect.stringContaining(`It waits for 1 of 1 task: task ${first} in queue "default".`),
+        },
+      ]);
+      await driver.broker.administration.deleteQueue('default', { force: true });
+    });
+
+    it('says that a task is in a group, and whether a server makes one task of it', async ({ driver }) => {
+      const id = await driver.add({ groupKey: 'g' });
+      await serve(driver);
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'aggregating', group: 'g', aggregated: false }]);
+      await serveLikeGo(driver);
+      expect((await reasonsFor(driver, id))[0]).toMatchObject({ kind: 'aggregating', aggregated: undefined });
+      await serve(driver, { ...PLAIN, aggregates: true });
+      expect((await reasonsFor(driver, id))[0]).toMatchObject({ kind: 'aggregating', aggregated: true });
+    });
+  });
+}
