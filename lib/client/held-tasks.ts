@@ -12,7 +12,7 @@ export class HeldTasks {
 
   /** @param transactions its outbox is asked for at each call: it comes with a module of its own */
   constructor(
-    private readonly transactions: Pick<EnqueueTransactions, 'outbox'>,
+    private readonly transactions: Pick<EnqueueTransactions, 'outbox' | 'onHold'>,
     deps: AfterCommitDeps,
   ) {
     this.afterCommit = new AfterCommit(deps);
@@ -55,8 +55,9 @@ export class HeldTasks {
   }
 
   private async hold(scope: TransactionScope, tasks: readonly PreparedTask[]): Promise<void> {
-    const { outbox } = this.transactions;
-    if (outbox) await outbox.write(scope, tasks);
-    else this.afterCommit.hold(scope, tasks);
+    const { outbox, onHold } = this.transactions;
+    if (outbox && !scope.inProcess) return outbox.write(scope, tasks);
+    this.afterCommit.hold(scope, tasks);
+    onHold?.(scope, tasks);
   }
 }

@@ -1,7 +1,7 @@
 export { AsynqOutboxModule } from './outbox.module.js';
 export type { AsynqOutboxExtras } from './outbox.module.definition.js';
 export type { AsynqOutboxOptions } from './options.js';
-export { AsynqOutbox } from './outbox.js';
+export { AsynqOutbox, type OutboxOfModule } from './outbox.js';
 export type {
   EndedRow,
   EndState,

@@ -13,7 +13,7 @@ import { moveInHookOrder } from '../nest/lifecycle/hook-order.js';
 import { ServerOrchestrator } from '../nest/lifecycle/server.orchestrator.js';
 import { DEFAULT_CONNECTION } from '../nest/names/nest.constants.js';
 import { notForRoot } from '../nest/names/nest.messages.js';
-import { AsynqOutbox } from './outbox.js';
+import { AsynqOutbox, type OutboxOfModule } from './outbox.js';
 import { ConfigurableModuleClass } from './outbox.module.definition.js';
 import { RESOLVED_OUTBOX_OPTIONS } from './outbox.tokens.js';
 import type { ResolvedOutboxOptions } from './options.js';
@@ -49,7 +49,7 @@ export class AsynqOutboxModule
     @Optional() @Inject(RESOLVED_OUTBOX_OPTIONS) private readonly options: ResolvedOutboxOptions,
     private readonly registry: ConnectionRegistry,
     private readonly orchestrator: ServerOrchestrator,
-    @Optional() private readonly outbox: AsynqOutbox,
+    @Optional() @Inject(AsynqOutbox) private readonly outbox: OutboxOfModule,
     modules: ModulesContainer,
   ) {
     super();
@@ -59,9 +59,9 @@ export class AsynqOutboxModule
 
   /** Runs before the hooks of other modules, which may enqueue. @throws InvalidOptionError when the tables are missing */
   async onModuleInit(): Promise<void> {
-    const { connection = DEFAULT_CONNECTION, store } = this.options;
+    const { connection = DEFAULT_CONNECTION } = this.options;
     this.relay = this.outbox.connect(this.registry.get(connection, 'AsynqOutboxModule'));
-    await store.check();
+    await this.outbox.check();
   }
 
   onApplicationBootstrap(): void {

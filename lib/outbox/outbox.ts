@@ -24,6 +24,12 @@ export interface OutboxConnection extends SenderDeps {
   readonly transactions: EnqueueTransactions;
 }
 
+/** What the module needs of an outbox, which a test may replace. */
+export interface OutboxOfModule extends Pick<AsynqOutbox, 'check'> {
+  /** `undefined`: it has nothing to bring to Redis. */
+  connect(connection: OutboxConnection): OutboxRelay | undefined;
+}
+
 /** The outbox of a connection: tasks as rows of the application's database. */
 export class AsynqOutbox implements OutboxWriter {
   private readonly explicit = new AsyncLocalStorage<ExplicitScope>();
@@ -84,6 +90,11 @@ export class AsynqOutbox implements OutboxWriter {
     }
     if (retried > 0) this.relay.nudge();
     return retried;
+  }
+
+  /** @throws InvalidOptionError when the tables are missing. @internal */
+  check(): Promise<void> {
+    return this.options.store.check();
   }
 
   /** @internal */

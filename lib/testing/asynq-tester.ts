@@ -20,6 +20,7 @@ import { deferred, noHandlers, noInMemoryBroker, noModule, notRunnable } from '.
 import type { TasksClass } from '../nest/calls/tasks-of.js';
 import { handlerOf, type MethodName, type MethodPayload, type MethodResult, type TaskName } from './task-choice.js';
 import { TaskLists } from './task-lists.js';
+import { TestTransactions } from './test-transactions.js';
 import { TestRun } from './test-run.js';
 
 export interface RunOptions {
@@ -61,7 +62,7 @@ export class AsynqTester extends TaskLists {
     private readonly orchestrator: ServerOrchestrator,
     private readonly listeners: EventListeners,
   ) {
-    super(broker, connection.name, connection.options.codec);
+    super(broker, connection.name, TestTransactions.of(connection.transactions), connection.options.codec);
     listeners.attach(connection); // also where the application is not initialized
   }
 
@@ -88,6 +89,17 @@ export class AsynqTester extends TaskLists {
   /** Deletes all tasks, locks and counters. */
   clear(): void {
     this.broker.clear();
+  }
+
+  /**
+   * A transaction around `work`, without a database: what `work` enqueues is in `held`. It is enqueued by the commit, when `work` has
+   * succeeded, and dropped by the rollback, when it throws. Inside another one it is a savepoint.
+   *
+   * @returns what `work` returns
+   * @throws what `work` throws
+   */
+  transaction<T>(work: () => T | Promise<T>): Promise<T> {
+    return this.transactions.run(work);
   }
 
   /**

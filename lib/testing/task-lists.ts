@@ -1,11 +1,13 @@
+import { infoOf } from '../enqueue/prepared-task.js';
 import type { StoredTask } from '../broker/inspection.js';
 import type { TasksClass } from '../nest/calls/tasks-of.js';
 import { jsonCodec, type PayloadCodec } from '../task/codec.js';
-import { toTaskInfo } from '../task/info.js';
+import { type TaskInfo, toTaskInfo } from '../task/info.js';
 import type { TaskState } from '../wire/states.js';
 import type { InMemoryBroker } from './in-memory-broker.js';
 import { type ChoiceArguments, type MethodName, type MethodPayload, readChoice, type TaskName } from './task-choice.js';
 import { matchesFilter, type TaskFilter, type TestTask } from './task-filter.js';
+import type { TestTransactions } from './test-transactions.js';
 import { type WaitingTask, withWait } from './waiting-task.js';
 
 const NOT_RUN: readonly TaskState[] = ['pending', 'scheduled', 'retry', 'aggregating', 'waiting'];
@@ -15,6 +17,7 @@ export abstract class TaskLists {
   constructor(
     private readonly stored: InMemoryBroker,
     private readonly connectionName: string,
+    protected readonly transactions: TestTransactions,
     private readonly codec: PayloadCodec = jsonCodec,
   ) {}
 
@@ -70,6 +73,20 @@ export abstract class TaskLists {
     return this.find(choice).filter(({ state }) => state === 'completed');
   }
 
+  /**
+   * Tasks that are enqueued in a transaction which has not committed, in the order of the calls: with their states after the commit.
+   * Rows that an outbox has written are not among them.
+   */
+  held<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<NoInfer<P>>): TestTask<P>[];
+  held<C extends object, M extends MethodName<C>>(
+    tasks: TasksClass<C>,
+    method: M,
+    filter?: TaskFilter<MethodPayload<C, M>>,
+  ): TestTask<MethodPayload<C, M>>[];
+  held(...choice: ChoiceArguments): TestTask[] {
+    return this.choose(choice, this.transactions.tasks().map(infoOf));
+  }
+
   /** All tasks, in any state. */
   all<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<NoInfer<P>>): TestTask<P>[];
   all<C extends object, M extends MethodName<C>>(
@@ -82,18 +99,24 @@ export abstract class TaskLists {
   }
 
   private find(given: ChoiceArguments): TestTask[] {
+    return this.choose(given, this.stored.tasks().map(infoOfStored));
+  }
+
+  private choose(given: ChoiceArguments, infos: readonly TaskInfo[]): TestTask[] {
     const { type, codec = this.codec, filter } = readChoice(given, this.connectionName);
-    return this.stored
-      .tasks()
-      .filter(({ message }) => type === undefined || message.type === type)
-      .map((stored) => describe(stored, codec))
+    return infos
+      .filter((info) => type === undefined || info.type === type)
+      .map((info) => describe(info, codec))
       .filter((described) => matchesFilter(described, filter));
   }
 }
 
-function describe({ message, state, nextProcessAt, result }: StoredTask, codec: PayloadCodec): TestTask {
+function infoOfStored({ message, state, nextProcessAt, result }: StoredTask): TaskInfo {
   const dueAt = nextProcessAt === undefined ? undefined : nextProcessAt * 1000;
-  const info = toTaskInfo(message, { state, nextProcessAt: dueAt, result });
+  return toTaskInfo(message, { state, nextProcessAt: dueAt, result });
+}
+
+function describe(info: TaskInfo, codec: PayloadCodec): TestTask {
   return { ...info, expiresAt: info.expiresAt, payload: decode(codec, info.payload), rawPayload: info.payload };
 }
 

@@ -16,6 +16,11 @@ export const noInMemoryBroker = (connection: string): string => {
   );
 };
 
+export const notInitialized = 'the outbox is not ready before the application is initialized; await app.init() first';
+
+export const noDatabase =
+  'there is no database behind a fakeDataSource(): override what uses its connections, such as AsynqOutbox by InMemoryOutbox';
+
 export const noHandlers = (connection: string): string =>
   `nothing can run: this module has no @TaskHandler for the connection "${connection}"; ` +
   'add the module or the provider that handles its tasks';

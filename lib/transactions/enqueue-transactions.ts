@@ -26,4 +26,6 @@ export interface EnqueueTransactions {
   current?: Transactions['current'] | undefined;
   /** Default: tasks are held in this process, and sent after the commit. */
   outbox?: OutboxWriter | undefined;
+  /** Called with tasks that are held in this process. Default: nobody is. */
+  onHold?: ((scope: TransactionScope, tasks: readonly PreparedTask[]) => void) | undefined;
 }

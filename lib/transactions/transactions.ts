@@ -9,6 +9,8 @@ export interface TransactionScope {
    * before this call. Whoever commits waits for it. It must not reject.
    */
   afterCommit(work: () => Promise<void>): void;
+  /** No database is behind it: its tasks are held in the process, also where there is an outbox. Default false. */
+  readonly inProcess?: boolean;
 }
 
 /** Returns what Nest has for a token. */
@@ -50,6 +52,7 @@ export interface Transactions {
 export class Scope implements TransactionScope {
   private works: (() => Promise<void>)[] = [];
   private over = false;
+  private rolledBack = false;
 
   /**
    * @param txOf reads what runs statements
@@ -69,6 +72,11 @@ export class Scope implements TransactionScope {
     return this.over;
   }
 
+  /** Whether what it held will never be done. */
+  get dropped(): boolean {
+    return this.rolledBack || (this.outer?.dropped ?? false);
+  }
+
   afterCommit(work: () => Promise<void>): void {
     this.works.push(work);
   }
@@ -81,6 +89,7 @@ export class Scope implements TransactionScope {
   }
 
   rollback(): void {
+    this.rolledBack = true;
     this.end();
   }
 

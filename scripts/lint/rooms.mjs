@@ -157,7 +157,15 @@ export const ROOMS = {
   'event-streams': [...core, 'events', 'broker'],
   logging: [...core, 'events', 'redaction'],
   ...NEST,
-  testing: [...entry, 'broker/memory', ...nest('names', 'connection', 'calls', 'lifecycle'), 'nest'],
+  testing: [
+    ...entry,
+    'broker/memory',
+    'enqueue',
+    'transactions',
+    'outbox',
+    ...nest('names', 'connection', 'calls', 'lifecycle'),
+    'nest',
+  ],
   // The SQL of an outbox, then its stores, the relay and the module.
   'outbox/sql': ['leaf', 'outbox/store'],
   'outbox/store': ['transactions'],

@@ -1,0 +1,50 @@
+import { TestingError } from '../errors.js';
+import type { AsynqOutbox, OutboxOfModule } from '../outbox/index.js';
+import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
+import { notInitialized } from './testing.messages.js';
+import { TestTransactions } from './test-transactions.js';
+
+/**
+ * The outbox for tests without a database: a task is held in the process until the commit, and is on the {@link InMemoryBroker} after
+ * it.
+ *
+ * @example
+ * Test.createTestingModule({ imports: [AppModule] }).overrideProvider(AsynqOutbox).useClass(InMemoryOutbox)
+ */
+export class InMemoryOutbox implements OutboxOfModule, Pick<AsynqOutbox, 'counts' | 'drain' | 'retryPoisoned'> {
+  private transactions: TestTransactions | undefined;
+
+  /**
+   * A transaction around `work`: it commits when `work` has succeeded, and rolls back when it throws. `tx` is not used.
+   *
+   * @throws TestingError before the application is initialized
+   */
+  within<T>(_tx: unknown, work: () => T | Promise<T>): Promise<T> {
+    return this.connected.run(work);
+  }
+
+  /** The tasks that wait for a commit are its rows. */
+  async counts() {
+    return { fresh: this.connected.tasks().length, taken: 0, poisoned: 0, oldest: 0 };
+  }
+
+  /** There is nothing to bring: a commit has done it. */
+  async drain(): Promise<void> {}
+
+  async retryPoisoned(): Promise<number> {
+    return 0;
+  }
+
+  /** @internal */
+  async check(): Promise<void> {}
+
+  /** @internal */
+  connect({ transactions }: { readonly transactions: EnqueueTransactions }): undefined {
+    this.transactions = TestTransactions.of(transactions);
+  }
+
+  private get connected(): TestTransactions {
+    if (!this.transactions) throw new TestingError(notInitialized);
+    return this.transactions;
+  }
+}

@@ -1,0 +1,252 @@
+import { Injectable, Module } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { ClsPluginTransactional, Propagation, Transactional } from '@nestjs-cls/transactional';
+import { TransactionalAdapterTypeOrm } from '@nestjs-cls/transactional-adapter-typeorm';
+import { AsynqClient, AsynqModule, clsTransactions, defineTask, typeormTransactions } from 'nestjs-asynq';
+import { AsynqOutbox, AsynqOutboxModule, pgOutbox, typeormOutbox } from 'nestjs-asynq/outbox';
+import { AsynqTester, fakeDataSource, InMemoryOutbox } from 'nestjs-asynq/testing';
+import { ClsModule } from 'nestjs-cls';
+import { DataSource } from 'typeorm';
+import {
+  addTransactionalDataSource,
+  deleteDataSourceByName,
+  initializeTransactionalContext,
+  Propagation as TypeormPropagation,
+  StorageDriver,
+  Transactional as TypeormTransactional,
+} from 'typeorm-transactional';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { compile, rejection, testApp } from '../nest/support.js';
+import { describeTransactions, type Unit } from '../transactions/suite.js';
+
+const Mail = defineTask<{ n: number }>('mail');
+const failed = new Error('roll back');
+
+@Module({ providers: [{ provide: DataSource, useFactory: () => fakeDataSource() }], exports: [DataSource] })
+class FakeDatabaseModule {}
+
+const cls = () =>
+  ClsModule.forRoot({
+    plugins: [
+      new ClsPluginTransactional({
+        imports: [FakeDatabaseModule],
+        adapter: new TransactionalAdapterTypeOrm({ dataSourceToken: DataSource }),
+      }),
+    ],
+  });
+
+@Injectable()
+class ClsUnit implements Unit {
+  @Transactional()
+  required<T>(work: () => Promise<T>): Promise<T> {
+    return work();
+  }
+
+  @Transactional(Propagation.NotSupported)
+  notSupported<T>(work: () => Promise<T>): Promise<T> {
+    return work();
+  }
+
+  @Transactional(Propagation.Nested)
+  nested<T>(work: () => Promise<T>): Promise<T> {
+    return work();
+  }
+}
+
+@Injectable()
+class TypeormUnit implements Unit {
+  @TypeormTransactional({ connectionName: 'fake' })
+  required<T>(work: () => Promise<T>): Promise<T> {
+    return work();
+  }
+
+  @TypeormTransactional({ connectionName: 'fake', propagation: TypeormPropagation.NOT_SUPPORTED })
+  notSupported<T>(work: () => Promise<T>): Promise<T> {
+    return work();
+  }
+}
+
+beforeAll(() => void initializeTransactionalContext({ storageDriver: StorageDriver.ASYNC_LOCAL_STORAGE }));
+
+describeTransactions('clsTransactions() on a fakeDataSource()', async () => {
+  const { app, tasks } = await testApp({ imports: [cls()], providers: [ClsUnit] }, { transactions: clsTransactions() });
+  const unit = app.get(ClsUnit);
+  return { asynq: app.get(AsynqClient), tasks, unit, savepoint: (work) => unit.nested(work) };
+});
+
+describeTransactions('typeormTransactions() on a fakeDataSource()', async () => {
+  const source = fakeDataSource<DataSource>();
+  addTransactionalDataSource({ name: 'fake', dataSource: source });
+  onTestFinished(() => void deleteDataSourceByName('fake'));
+  const transactions = typeormTransactions({ dataSource: 'fake' });
+  const { app, tasks } = await testApp({ providers: [TypeormUnit] }, { transactions });
+  return {
+    asynq: app.get(AsynqClient),
+    tasks,
+    unit: app.get(TypeormUnit),
+    savepoint: (work) => source.manager.transaction(work),
+  };
+});
+
+describe('fakeDataSource', () => {
+  it('has the methods that are given to it, in a transaction and outside', async () => {
+    const query = vi.fn(async (text: string) => text);
+    const source = fakeDataSource<DataSource>({ query });
+    expect(await source.manager.query('a')).toBe('a');
+    expect(await source.transaction('SERIALIZABLE', (manager) => manager.query('b'))).toBe('b');
+    expect(query).toHaveBeenCalledTimes(2);
+    await source.destroy();
+  });
+
+  it('has no connections, and says what to do', () => {
+    expect(() => fakeDataSource<DataSource>().createQueryRunner()).toThrow(
+      'there is no database behind a fakeDataSource(): override what uses its connections, such as AsynqOutbox by InMemoryOutbox',
+    );
+  });
+});
+
+describe('AsynqTester.transaction', () => {
+  it('enqueues by its commit, and shows before what it holds', async () => {
+    const { app, tasks } = await testApp({});
+    const asynq = app.get(AsynqClient);
+    const id = await tasks.transaction(async () => {
+      const info = await asynq.enqueue(Mail, { n: 1 });
+      await asynq.enqueueMany('other', [2, 3], { processIn: '1m' });
+      expect(tasks.all()).toEqual([]);
+      expect(tasks.held()).toMatchObject([
+        { type: 'mail', state: 'pending', payload: { n: 1 } },
+        { type: 'other', state: 'scheduled', payload: 2 },
+        { type: 'other', state: 'scheduled', payload: 3 },
+      ]);
+      expect(tasks.held(Mail, { payload: { n: 1 } })).toHaveLength(1);
+      expect(tasks.held('other', { payload: 3 })).toHaveLength(1);
+      return info.id;
+    });
+    expect(tasks.held()).toEqual([]);
+    expect(tasks.enqueued(Mail)).toMatchObject([{ id, payload: { n: 1 } }]);
+    expect(tasks.enqueued('other')).toHaveLength(2);
+  });
+
+  it('drops what it holds when its work throws, at once or later', async () => {
+    const { app, tasks } = await testApp({});
+    const asynq = app.get(AsynqClient);
+    const late = tasks.transaction(async () => {
+      await asynq.enqueue(Mail, { n: 1 });
+      throw failed;
+    });
+    expect(await rejection(late)).toBe(failed);
+    const sync = tasks.transaction(() => {
+      throw failed;
+    });
+    expect(await rejection(sync)).toBe(failed);
+    expect([...tasks.held(), ...tasks.all()]).toEqual([]);
+  });
+
+  it('is a savepoint inside another one, and leaves calls outside alone', async () => {
+    const { app, tasks } = await testApp({});
+    const asynq = app.get(AsynqClient);
+    const numbers = (list: { payload: { n: number } }[]) => list.map(({ payload }) => payload.n);
+    let commit = (): void => undefined;
+    const committed = new Promise<void>((resolve) => (commit = resolve));
+    const transaction = tasks.transaction(async () => {
+      await asynq.enqueue(Mail, { n: 1 });
+      await tasks.transaction(() => asynq.enqueue(Mail, { n: 2 }));
+      const undone = tasks.transaction(async () => {
+        await asynq.enqueue(Mail, { n: 3 });
+        throw failed;
+      });
+      expect(await rejection(undone)).toBe(failed);
+      await committed;
+    });
+    await asynq.enqueue(Mail, { n: 4 });
+    await vi.waitFor(() => expect(numbers(AsynqTester.from(app).held(Mail))).toEqual([1, 2]), { interval: 1 });
+    expect(numbers(tasks.enqueued(Mail))).toEqual([4]);
+    commit();
+    await transaction;
+    expect(numbers(tasks.enqueued(Mail))).toEqual([4, 1, 2]);
+  });
+
+  it('holds what transactions of the application have committed in it', async () => {
+    const { app, tasks } = await testApp(
+      { imports: [cls()], providers: [ClsUnit] },
+      { transactions: clsTransactions() },
+    );
+    const asynq = app.get(AsynqClient);
+    const unit = app.get(ClsUnit);
+    await tasks.transaction(async () => {
+      await unit.required(() => asynq.enqueue(Mail, { n: 1 }));
+      const undone = unit.required(async () => {
+        await asynq.enqueue(Mail, { n: 2 });
+        expect(tasks.held(Mail)).toHaveLength(2);
+        throw failed;
+      });
+      expect(await rejection(undone)).toBe(failed);
+      expect(tasks.held(Mail)).toMatchObject([{ payload: { n: 1 } }]);
+      expect(tasks.all()).toEqual([]);
+    });
+    expect(tasks.all()).toMatchObject([{ payload: { n: 1 } }]);
+    const whole = tasks.transaction(async () => {
+      await unit.required(() => asynq.enqueue(Mail, { n: 3 }));
+      throw failed;
+    });
+    expect(await rejection(whole)).toBe(failed);
+    expect(tasks.all()).toHaveLength(1);
+    expect(tasks.held()).toEqual([]);
+  });
+
+  it('shows what transactions of the application hold', async () => {
+    const { app, tasks } = await testApp(
+      { imports: [cls()], providers: [ClsUnit] },
+      { transactions: clsTransactions() },
+    );
+    await app.get(ClsUnit).required(async () => {
+      await app.get(AsynqClient).enqueue(Mail, { n: 1 });
+      expect(tasks.held(Mail)).toMatchObject([{ payload: { n: 1 } }]);
+    });
+    expect(tasks.held()).toEqual([]);
+  });
+});
+
+describe('InMemoryOutbox', () => {
+  const world = async () => {
+    const pool = { query: vi.fn(), connect: vi.fn() };
+    const app = await compile(
+      Test.createTestingModule({
+        imports: [
+          AsynqModule.forRoot({ connection: { host: 'localhost' } }),
+          AsynqOutboxModule.forRoot({ store: pgOutbox(pool as never) }),
+        ],
+      })
+        .overrideProvider(AsynqOutbox)
+        .useClass(InMemoryOutbox),
+    );
+    const [outbox, asynq, tasks] = [app.get(AsynqOutbox), app.get(AsynqClient), AsynqTester.from(app)];
+    return { app, outbox, asynq, tasks, pool };
+  };
+
+  it('holds tasks until the commit, and asks no database', async () => {
+    const { app, outbox, asynq, tasks, pool } = await world();
+    await app.init();
+    await outbox.within(undefined, async () => {
+      await asynq.enqueue(Mail, { n: 1 });
+      expect(tasks.held(Mail)).toHaveLength(1);
+      expect(await outbox.counts()).toMatchObject({ fresh: 1 });
+      expect(tasks.all()).toEqual([]);
+    });
+    await tasks.transaction(() => asynq.enqueue(Mail, { n: 2 }));
+    await outbox.drain();
+    expect(await outbox.retryPoisoned()).toBe(0);
+    expect(tasks.enqueued(Mail).map(({ payload }) => payload.n)).toEqual([1, 2]);
+    expect(pool.query).not.toHaveBeenCalled();
+    expect(pool.connect).not.toHaveBeenCalled();
+  });
+
+  it('is ready when the application is', async () => {
+    const { outbox } = await world();
+    expect(() => outbox.within(undefined, () => undefined)).toThrow('await app.init() first');
+  });
+
+  it('stands in for a store on a fakeDataSource(), too', () => {
+    expect(typeormOutbox(fakeDataSource<DataSource>())).toBeDefined();
+  });
+});
