@@ -32,8 +32,15 @@ async function serve(
     ...info,
   };
   const workers = running.map((one, index) => ({
-    ...{ host: 'h', pid: 42, serverId: server.serverId, taskId: `running-${index}`, taskType: 't', queue: 'default' },
-    ...{ taskPayload: Buffer.alloc(0), startTime: broker.clock.now(), deadline: broker.clock.now() + 60_000 },
+    host: 'h',
+    pid: 42,
+    serverId: server.serverId,
+    taskId: `running-${index}`,
+    taskType: 't',
+    taskPayload: Buffer.alloc(0),
+    queue: 'default',
+    startTime: broker.clock.now(),
+    deadline: broker.clock.now() + 60_000,
     ...one,
   }));
   await broker.monitoring.writeServerState(server, workers, 60);
