@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqClient } from '../../lib/client/client.js';
 import { QueueKeys } from '../../lib/wire/keys.js';
+import { type DatabaseServer, startPostgres } from '../support/database-server.js';
 import { startRedis, type RedisProcess } from '../support/redis.js';
 import { Programs, repository, type Program } from './program.js';
 
@@ -11,7 +13,8 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 });
 
 const QUEUE = 'signup-mail';
 const keys = new QueueKeys('asynq', QUEUE);
-const ANN = { email: 'ann@example.com', name: 'Ann' };
+/** The file of SQLite stays from run to run. */
+const ann = () => ({ email: `ann-${randomUUID()}@example.com`, name: 'Ann' });
 
 interface Status {
   readonly state: string;
@@ -19,9 +22,10 @@ interface Status {
   readonly error?: string;
 }
 
-describe('the web sample', () => {
+describe.each(['SQLite', 'PostgreSQL'])('the web sample on %s', (database) => {
   const programs = new Programs();
   let server: RedisProcess;
+  let postgres: DatabaseServer | undefined;
   let redis: Redis;
   let broker: RedisBroker;
   /** Another service on the same Redis. */
@@ -35,7 +39,12 @@ describe('the web sample', () => {
     redis = new Redis(server.port);
     broker = new RedisBroker(new RedisConnections({ host: server.host, port: server.port }));
     client = new AsynqClient(broker);
-    web = programs.npm(['run', 'sample:web'], { REDIS_URL: server.url, PORT: '0' });
+    if (database === 'PostgreSQL') postgres = await startPostgres();
+    web = programs.npm(['run', 'sample:web'], {
+      REDIS_URL: server.url,
+      PORT: '0',
+      ...(postgres && { DATABASE_URL: `postgres://postgres@127.0.0.1:${postgres.port}/postgres` }),
+    });
     worker = await startWorker();
     [, url] = (await web.until(/^listening on (\S+)$/m)) as unknown as [string, string];
   });
@@ -45,6 +54,7 @@ describe('the web sample', () => {
     await broker?.close();
     redis?.disconnect();
     await server?.stop();
+    await postgres?.stop();
   });
 
   /** Without npm, which would keep SIGTERM to itself. */
@@ -80,17 +90,18 @@ describe('the web sample', () => {
     );
 
   it('answers 202 with the id of a task, and the worker does it', async () => {
-    const { status, body } = await post({ ...ANN, admin: true });
+    const person = ann();
+    const { status, body } = await post({ ...person, admin: true });
     expect(status).toBe(202);
     expect(body).toEqual({ taskId: expect.stringMatching(/^[\da-f-]{36}$/) });
     expect(await untilState(body['taskId'], 'completed')).toEqual({
       state: 'completed',
-      result: 'sent to ann@example.com',
+      result: `sent to ${person.email}`,
     });
-    await worker.until(/\[Mailer\] to ann@example\.com: Welcome, Ann!/);
+    await worker.until(new RegExp(`\\[Mailer\\] to ${person.email}: Welcome, Ann!`));
     await worker.until(new RegExp(`\\[Timing\\] email:welcome ${body['taskId']} took [\\d.]+ ms`));
     const stored = await broker.inspection.getTask(QUEUE, String(body['taskId']));
-    expect(JSON.parse(String(stored!.message.payload))).toEqual(ANN); // what the DTO does not know is not passed on
+    expect(JSON.parse(String(stored!.message.payload))).toEqual(person); // what the DTO does not know is not passed on
   });
 
   it('answers 400 to a body that does not fit, and enqueues nothing', async () => {
@@ -101,6 +112,24 @@ describe('the web sample', () => {
     expect(await redis.keys(`${keys.taskPrefix}*`)).toHaveLength(before.length);
   });
 
+  it('returns 409 to who has signed up already, also at the same moment, and mails once', async () => {
+    const person = ann();
+    const replies = await Promise.all(Array.from({ length: 5 }, () => post(person)));
+    expect(replies.map(({ status }) => status).toSorted()).toEqual([202, 409, 409, 409, 409]);
+    const stored = replies.find(({ status }) => status === 202)!.body['taskId'];
+    await untilState(stored, 'completed');
+    const mails = worker.stdout.split('\n').filter((line) => line.includes(person.email));
+    expect(mails).toHaveLength(1);
+  });
+
+  it('keeps a sign-up and its mail while Redis is away', async () => {
+    await server.kill();
+    const { status, body } = await post(ann());
+    expect(status).toBe(202);
+    await server.start();
+    await untilState(body['taskId'], 'completed');
+  });
+
   it('answers 404 for a task there is not', async () => {
     const response = await fetch(`${url}/signups/nowhere`);
     expect(response.status).toBe(404);
@@ -108,7 +137,7 @@ describe('the web sample', () => {
   });
 
   it('gives the mail of a blocked tenant up', async () => {
-    const { body } = await post(ANN, { 'x-tenant': 'blocked' });
+    const { body } = await post(ann(), { 'x-tenant': 'blocked' });
     expect(await untilState(body['taskId'], 'archived')).toEqual({
       state: 'archived',
       error: 'tenant "blocked" is blocked',
