@@ -103,6 +103,7 @@ export {
   type TaskDefinition,
   type TaskHandling,
 } from './task/definition.js';
+export type { ArchiveSettings, QueueSettings } from './task/queue-settings.js';
 export type { PayloadVersions } from './task/payload-versions.js';
 export type { Jsonify, NotJson } from './task/jsonify.js';
 export { bytesCodec, jsonCodec, type PayloadCodec } from './task/codec.js';

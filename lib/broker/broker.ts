@@ -1,3 +1,4 @@
+import type { Archives } from './archives.js';
 import type { Clock } from '../clock.js';
 import type { CancellationRole } from './cancellation.js';
 import type { ConsumerRole } from './consumer.js';
@@ -78,6 +79,8 @@ export interface Broker {
   readonly wake: WakeRole;
   /** Describes the store itself. */
   readonly operations: OperationsRole;
+  /** What the archives of the queues keep, where this process trims them. */
+  readonly archives: Archives;
   /** The clock of everything above this broker. */
   readonly clock: Clock;
   /** Key prefix, default `asynq`; unique-lock names are built with it. */

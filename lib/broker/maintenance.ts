@@ -24,7 +24,8 @@ export interface MaintenanceRole {
   /** Deletes up to `limit` completed tasks whose retention is over. Returns how many. */
   deleteExpiredCompleted(queue: string, limit: number): Promise<number>;
   /**
-   * Deletes up to `limit` archived tasks that are older than 90 days or not among the newest 9,999,
+   * Deletes up to `limit` archived tasks that are beyond the limits of the queue (`Broker.archives`), by default
+   * older than 90 days or not among the newest 9,999,
    * with their locks. Returns how many.
    */
   trimArchived(queue: string, limit: number): Promise<number>;

@@ -82,7 +82,7 @@ export abstract class TaskInspector extends QueueInspector {
   }
 
   /**
-   * Archives a task, to run or delete it later. The archive keeps the newest 9,999 for 90 days.
+   * Archives a task, to run or delete it later. The archive keeps the newest 9,999 for 90 days, unless the queue has other limits.
    *
    * @throws TaskNotFoundError; TaskStateError when it is active or archived, not where `options` say, or its group is being aggregated;
    *   ArchiveFullError with `maxArchived`

@@ -44,6 +44,7 @@ import { Redactor } from '../redaction/redactor.js';
 import { loadOpenTelemetry } from '../tracing/opentelemetry/load.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
+import type { ResolvedArchive } from '../task/queue-settings.js';
 import { ServerOrchestrator } from './lifecycle/server.orchestrator.js';
 
 /** The providers of one connection; the broker and the client can be overridden by their tokens. */
@@ -167,7 +168,8 @@ function register(
   { events, tracing, redactor, transactions }: Hooks,
   relay: Relay,
 ): Connection {
-  const { codec, defaults } = options;
+  const { codec, defaults, queueSettings } = options;
+  for (const [queue, { archive }] of queueSettings) if (archive) limitArchive(broker, queue, archive);
   const scheduler = new AsynqScheduler(broker, events, { codec, defaults, tracing, relay });
   const taskEvents = new AsynqTaskEvents(events, name, broker);
   const eventWriter = makeEventWriter(broker, events, options);
@@ -175,6 +177,11 @@ function register(
   const connection = { name, options, ...parts };
   registry.add(connection);
   return connection;
+}
+
+function limitArchive({ archives }: Broker, queue: string, { maxTasks, maxAge }: ResolvedArchive): void {
+  const known = archives.of(queue);
+  archives.set(queue, { maxTasks: maxTasks ?? known.maxTasks, maxAge: maxAge ?? known.maxAge });
 }
 
 function makeEventWriter(broker: Broker, events: AsynqEvents, options: ResolvedModuleOptions): EventWriter | undefined {

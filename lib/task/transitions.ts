@@ -63,7 +63,7 @@ export const TRANSITIONS: readonly Transition[] = [
     from: 'archived',
     operation: 'trimArchived',
     to: undefined,
-    note: 'older than 90 days, or beyond the newest 9,999',
+    note: 'older than 90 days, or beyond the newest 9,999; or other limits of its queue',
   },
   {
     from: 'aggregating',

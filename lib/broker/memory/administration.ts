@@ -1,3 +1,4 @@
+import type { ArchiveLimit } from '../archives.js';
 import { floorSeconds } from '../../clock.js';
 import { isAllowed } from '../../task/actions.js';
 import type {
@@ -24,11 +25,15 @@ export class MemoryAdministration implements AdministrationRole {
     from?: TaskLocation,
     maxArchived?: number,
   ): Promise<MoveStatus[]> {
-    return this.state.change(queue, (store, now) => moveTasks(store, { action, maxArchived }, ids, from, now));
+    return this.state.change(queue, (store, now) =>
+      moveTasks(store, this.state.archives.of(queue), { action, maxArchived }, ids, from, now),
+    );
   }
 
   async rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: TaskLocation): Promise<MoveStatus[]> {
-    return this.state.change(queue, (store, now) => moveTasks(store, { action: 'schedule', at }, ids, from, now));
+    return this.state.change(queue, (store, now) =>
+      moveTasks(store, this.state.archives.of(queue), { action: 'schedule', at }, ids, from, now),
+    );
   }
 
   async updatePayload(queue: string, id: string, payload: Buffer, replaces?: Buffer): Promise<UpdateStatus> {
@@ -73,13 +78,14 @@ type Step =
 /** @param now milliseconds since the epoch */
 function moveTasks(
   store: QueueStore,
+  limit: ArchiveLimit,
   step: Step,
   ids: readonly string[],
   from: TaskLocation | undefined,
   now: number,
 ): MoveStatus[] {
   const statuses = ids.map((id) => moveOne(store, step, wellFormed(id), from, now));
-  if (step.action === 'archive' && step.maxArchived === undefined) trimArchived(store, Infinity, now);
+  if (step.action === 'archive' && step.maxArchived === undefined) trimArchived(store, limit, Infinity, now);
   return statuses;
 }
 

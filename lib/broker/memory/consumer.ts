@@ -1,3 +1,4 @@
+import type { ArchiveLimit } from '../archives.js';
 import { floorSeconds } from '../../clock.js';
 import {
   type ConsumerRole,
@@ -22,7 +23,11 @@ export class MemoryConsumer implements ConsumerRole {
   ) {}
 
   async exchange(queue: string, request: ExchangeRequest): Promise<ExchangeReply> {
-    return this.state.change(queue, (store, now) => exchange(store, this.links, queue, request, now));
+    return this.state.change(queue, (store, now) => {
+      const reply = exchange(store, this.links, queue, request, now);
+      trimAfter(store, this.state.archives.of(queue), request.settle, now);
+      return reply;
+    });
   }
 
   async extendLeases(queue: string, leases: readonly Lease[], expiresAt: number): Promise<boolean[]> {
@@ -74,7 +79,6 @@ function exchange(
   store.processed.add(written.filter(countsAsProcessed).length, now);
   store.failed.add(written.filter(countsAsFailed).length, now);
   if (linked) links.work(); // what this releases here can be claimed by this call
-  trimAfter(store, request.settle, now);
   const { wanted, limitedFor } = limitTake(store, request, now);
   const taken = takeFront(store, queue, wanted, now, request.since);
   const tasks = linked ? taken.map((task) => withLinks(links, task)) : taken;
@@ -199,9 +203,9 @@ function wokenBefore(store: QueueStore): string[] {
 }
 
 /** Each archiving trims the archive, but spares what it has archived. */
-function trimAfter(store: QueueStore, items: readonly Settlement[], now: number): void {
+function trimAfter(store: QueueStore, limit: ArchiveLimit, items: readonly Settlement[], now: number): void {
   const spared = items.flatMap(({ kind, lease }) => (kind === 'archive' ? [wellFormed(lease.id)] : []));
-  if (spared.length > 0) trimArchived(store, Infinity, now, new Set(spared));
+  if (spared.length > 0) trimArchived(store, limit, Infinity, now, new Set(spared));
 }
 
 function takeFront(

@@ -1,13 +1,10 @@
 import { floorSeconds } from '../../clock.js';
+import type { ArchiveLimit } from '../archives.js';
 import type { ExpiredLeases, LeasedTask, MaintenanceRole } from '../broker.js';
 import { WAITING_GROUP } from '../links.js';
 import type { MemoryState } from './memory-state.js';
 import { type QueueStore, type TaskRecord, readMessage } from './queue-store.js';
 import type { SortedSet } from './sorted-set.js';
-
-/** Go keeps one less than the 10,000 it names (wire-protocol section 4.12). */
-const MAX_ARCHIVED = 9_999;
-const ARCHIVE_SECONDS = 90 * 86_400;
 
 export class MemoryMaintenance implements MaintenanceRole {
   constructor(private readonly state: MemoryState) {}
@@ -30,7 +27,7 @@ export class MemoryMaintenance implements MaintenanceRole {
   }
 
   async trimArchived(queue: string, limit: number): Promise<number> {
-    return this.state.change(queue, (store, now) => trimArchived(store, limit, now));
+    return this.state.change(queue, (store, now) => trimArchived(store, this.state.archives.of(queue), limit, now));
   }
 
   /** No Go server writes here. */
@@ -79,9 +76,15 @@ function deleteExpiredCompleted(store: QueueStore, limit: number, now: number): 
  * Deletes the oldest archived tasks: those past their time, and those beyond the maximal number.
  * Never one of `spared`.
  */
-export function trimArchived(store: QueueStore, limit: number, now: number, spared?: ReadonlySet<string>): number {
-  const cutoff = floorSeconds(now) - ARCHIVE_SECONDS;
-  const surplus = store.archived.size - MAX_ARCHIVED;
+export function trimArchived(
+  store: QueueStore,
+  { maxTasks, maxAge }: ArchiveLimit,
+  limit: number,
+  now: number,
+  spared?: ReadonlySet<string>,
+): number {
+  const cutoff = floorSeconds(now) - maxAge;
+  const surplus = store.archived.size - maxTasks;
   const doomed: string[] = [];
   let rank = 0;
   for (const { id, score } of store.archived) {

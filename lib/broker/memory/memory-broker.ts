@@ -2,6 +2,7 @@ import { type Clock, SystemClock } from '../../clock.js';
 import { checkMaxPayloadSize } from '../../task/payload-size.js';
 import { DEFAULT_KEY_PREFIX } from '../../wire/keys.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry } from '../../wire/message.js';
+import type { Archives } from '../archives.js';
 import type { Broker, LeasedTask } from '../broker.js';
 import type { StoredTask } from '../inspection.js';
 import type { StoredWait } from '../links.js';
@@ -49,6 +50,7 @@ export class MemoryBroker implements Broker {
   readonly keyPrefix: string;
   readonly maxPayloadSize: number;
   readonly manual: boolean;
+  readonly archives: Archives;
   readonly producer: MemoryProducer;
   readonly rows: MemoryRows;
   readonly consumer: MemoryConsumer;
@@ -82,6 +84,7 @@ export class MemoryBroker implements Broker {
     this.keyPrefix = options.keyPrefix ?? DEFAULT_KEY_PREFIX;
     this.maxPayloadSize = checkMaxPayloadSize(options.maxPayloadSize);
     this.manual = options.manual ?? false;
+    this.archives = state.archives;
     this.producer = new MemoryProducer(state);
     const links = new LinkEngine(state);
     this.engine = links;

@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.js';
 import { ClosedError } from '../../errors.js';
+import { Archives } from '../archives.js';
 import { QueueStore, wellFormed } from './queue-store.js';
 
 /** Notified of changes of queues. */
@@ -11,6 +12,7 @@ export interface ChangeListener {
 
 /** What the roles of one memory broker share: its queues, its clock, and whether it is closed. */
 export class MemoryState {
+  readonly archives = new Archives();
   readonly stores = new Map<string, QueueStore>();
   readonly listeners = new Set<ChangeListener>();
   closed = false;

@@ -1,3 +1,4 @@
+import type { Archives } from '../archives.js';
 import { type Clock, floorSeconds } from '../../clock.js';
 import { decodeTaskMessage, encodeTaskMessage } from '../../wire/codec.js';
 import { type Keyspace, type QueueKeys, WAITING_GROUP } from '../../wire/keys.js';
@@ -56,6 +57,7 @@ export class RedisAdministration implements AdministrationRole {
     private readonly scripts: Scripts,
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
+    private readonly archives: Archives,
     private readonly onDeleted: (queue: string) => void,
   ) {
     this.deletion = new QueueDeletion(connections, scripts, keyspace, clock);
@@ -128,14 +130,18 @@ export class RedisAdministration implements AdministrationRole {
       const argv = [keys.taskPrefix, keys.groupPrefix, action, ...when, ...place, ...how, ...some];
       const reply = await this.scripts.run('monitor', 'moveTasks', queueKeys('moveTasks', keys), argv);
       for (const letter of String(reply)) statuses.push(STATUS[letter]!);
-      if (action === 'archive' && maxArchived === undefined) await this.trim(keys);
+      if (action === 'archive' && maxArchived === undefined) await this.trim(queue, keys);
     }
     return statuses;
   }
 
   /** Never deletes a task that was archived just now: it is the newest. */
-  private async trim(keys: QueueKeys): Promise<void> {
-    const argv = [keys.taskPrefix, ...archiveLimits(this.clock.now()), String(2 * MOVE_BATCH_SIZE)];
+  private async trim(queue: string, keys: QueueKeys): Promise<void> {
+    const argv = [
+      keys.taskPrefix,
+      ...archiveLimits(this.archives.of(queue), this.clock.now()),
+      String(2 * MOVE_BATCH_SIZE),
+    ];
     await this.scripts.run('monitor', 'trimArchived', queueKeys('trimArchived', keys), argv);
   }
 }

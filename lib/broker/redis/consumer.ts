@@ -1,5 +1,6 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
+import type { Archives } from '../archives.js';
 import {
   isForfeit,
   type ConsumerRole,
@@ -59,6 +60,7 @@ export class RedisConsumer implements ConsumerRole {
     private readonly scripts: Scripts,
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
+    private readonly archives: Archives,
   ) {
     this.keys = new ExchangeKeys(keyspace);
   }
@@ -169,7 +171,7 @@ export class RedisConsumer implements ConsumerRole {
   private async trim(queue: string, spared: readonly string[], now: number): Promise<void> {
     const keys = this.keyspace.queue(queue);
     const limit = String(TRIMMED_AT_ONCE + spared.length);
-    const argv = [keys.taskPrefix, ...archiveLimits(now), limit, ...spared];
+    const argv = [keys.taskPrefix, ...archiveLimits(this.archives.of(queue), now), limit, ...spared];
     await this.scripts.run('consume', 'trimArchived', queueKeys('trimArchived', keys), argv).catch(() => undefined);
   }
 }

@@ -1,5 +1,6 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
+import type { Archives } from '../archives.js';
 import { type ExpiredLeases, LEASE_SECONDS, type MaintenanceRole } from '../broker.js';
 import type { RedisConnections } from './connection/connections.js';
 import { ownKeys, scanKeys } from './connection/scan.js';
@@ -24,6 +25,7 @@ export class RedisMaintenance implements MaintenanceRole {
     private readonly scripts: Scripts,
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
+    private readonly archives: Archives,
   ) {}
 
   async forward(queue: string): Promise<{ moved: number; nextDue: number | undefined }> {
@@ -74,7 +76,12 @@ export class RedisMaintenance implements MaintenanceRole {
 
   async trimArchived(queue: string, limit: number): Promise<number> {
     const keys = this.keyspace.queue(queue);
-    return this.deleteInChunks('trimArchived', keys, [keys.taskPrefix, ...archiveLimits(this.clock.now())], limit);
+    return this.deleteInChunks(
+      'trimArchived',
+      keys,
+      [keys.taskPrefix, ...archiveLimits(this.archives.of(queue), this.clock.now())],
+      limit,
+    );
   }
 
   async deleteLateResults(queue: string): Promise<number> {

@@ -1,6 +1,7 @@
 import { type Clock, SystemClock } from '../../clock.js';
 import { checkMaxPayloadSize } from '../../task/payload-size.js';
 import { DEFAULT_KEY_PREFIX, Keyspace } from '../../wire/keys.js';
+import { Archives } from '../archives.js';
 import type { Broker, WakeRole } from '../broker.js';
 import { RedisAdministration } from './administration.js';
 import { RedisCancellation } from './cancellation.js';
@@ -47,6 +48,7 @@ export class RedisBroker implements Broker {
   readonly keyPrefix: string;
   readonly maxPayloadSize: number;
   readonly manual = false;
+  readonly archives = new Archives();
   readonly producer: RedisProducer;
   readonly rows: RedisRows;
   readonly consumer: RedisConsumer;
@@ -84,14 +86,14 @@ export class RedisBroker implements Broker {
       register: (queue) => producer.register(queue),
       enqueueLinked: (queue, requests, rows) => this.links.enqueueRows(queue, requests, rows),
     });
-    this.consumer = new RedisConsumer(scripts, keyspace, clock);
-    this.maintenance = new RedisMaintenance(connections, scripts, keyspace, clock);
+    this.consumer = new RedisConsumer(scripts, keyspace, clock, this.archives);
+    this.maintenance = new RedisMaintenance(connections, scripts, keyspace, clock, this.archives);
     this.groups = new RedisGroups(connections, scripts, keyspace, clock, this.links);
     this.monitoring = new RedisMonitoring(connections, scripts, keyspace, clock);
     this.cancellation = new RedisCancellation(connections, scripts, keyspace, clock);
     this.inspection = new RedisInspection(connections, scripts, keyspace, clock);
     this.listing = new RedisListing(scripts, keyspace, clock);
-    this.administration = new RedisAdministration(connections, scripts, keyspace, clock, (queue) =>
+    this.administration = new RedisAdministration(connections, scripts, keyspace, clock, this.archives, (queue) =>
       producer.forget(queue),
     );
     this.publications = new RedisPublications(connections, keyspace, clock);

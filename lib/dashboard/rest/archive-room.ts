@@ -4,15 +4,15 @@ import { type DashboardRole, mayDo } from '../permissions.js';
 import { ApiError } from './api-error.js';
 
 /**
- * How many archived tasks a queue may have before a role without `destroy` may not add more. asynq
- * keeps the newest 9,999 and deletes the oldest beyond that, so whoever fills the archive deletes
- * tasks. The other half is left for tasks that fail.
+ * How many archived tasks a queue may have before a role without `destroy` may not add more: half of what its archive keeps. The
+ * oldest beyond that are deleted, so whoever fills the archive deletes tasks. The other half is left for tasks that fail.
  */
-export const MAX_ARCHIVED_WITHOUT_DESTROY = 5_000;
+const mostOf = ({ broker }: Dashboard, queue: string): number =>
+  Math.min(Math.ceil(broker.archives.of(queue).maxTasks / 2), Number.MAX_SAFE_INTEGER);
 
 /** The limit of a role, which the script checks when it archives. */
-export const archiveLimitOf = (role: DashboardRole): { maxArchived?: number } =>
-  mayDo(role, 'destroy') ? {} : { maxArchived: MAX_ARCHIVED_WITHOUT_DESTROY };
+export const archiveLimitOf = (dashboard: Dashboard, queue: string, role: DashboardRole): { maxArchived?: number } =>
+  mayDo(role, 'destroy') ? {} : { maxArchived: mostOf(dashboard, queue) };
 
 /**
  * Checks the queue before a task is created: it may end in the archive, and so may all tasks that
@@ -21,25 +21,27 @@ export const archiveLimitOf = (role: DashboardRole): { maxArchived?: number } =>
  *
  * @throws ApiError when the role may not delete, and the queue has too many tasks
  */
-export async function requireRoomForOneMore({ broker }: Dashboard, queue: string, role: DashboardRole): Promise<void> {
+export async function requireRoomForOneMore(dashboard: Dashboard, queue: string, role: DashboardRole): Promise<void> {
   if (mayDo(role, 'destroy')) return;
-  const numbers = await broker.inspection.describeQueue(queue);
+  const numbers = await dashboard.broker.inspection.describeQueue(queue);
   const { archived, pending, active, scheduled, retry, aggregating, waiting } = numbers;
-  requireRoom(queue, role, archived + pending + active + scheduled + retry + aggregating + waiting);
+  requireRoom(dashboard, queue, role, archived + pending + active + scheduled + retry + aggregating + waiting);
 }
 
 /** Checks the archive before a cancellation archives a task. @throws ApiError */
-export async function requireRoomInArchive({ broker }: Dashboard, queue: string, role: DashboardRole): Promise<void> {
-  if (!mayDo(role, 'destroy')) requireRoom(queue, role, (await broker.inspection.describeQueue(queue)).archived);
+export async function requireRoomInArchive(dashboard: Dashboard, queue: string, role: DashboardRole): Promise<void> {
+  if (mayDo(role, 'destroy')) return;
+  requireRoom(dashboard, queue, role, (await dashboard.broker.inspection.describeQueue(queue)).archived);
 }
 
 /** The same as a boolean. */
 export async function hasRoomInArchive(dashboard: Dashboard, queue: string, role: DashboardRole): Promise<boolean> {
   if (mayDo(role, 'destroy')) return true;
-  return (await dashboard.broker.inspection.describeQueue(queue)).archived < MAX_ARCHIVED_WITHOUT_DESTROY;
+  return (await dashboard.broker.inspection.describeQueue(queue)).archived < mostOf(dashboard, queue);
 }
 
-function requireRoom(queue: string, role: DashboardRole, tasks: number): void {
-  if (tasks < MAX_ARCHIVED_WITHOUT_DESTROY) return;
-  throw new ApiError('FORBIDDEN', noArchiveRoom(queue, role, tasks, MAX_ARCHIVED_WITHOUT_DESTROY));
+function requireRoom(dashboard: Dashboard, queue: string, role: DashboardRole, tasks: number): void {
+  const most = mostOf(dashboard, queue);
+  if (tasks < most) return;
+  throw new ApiError('FORBIDDEN', noArchiveRoom(queue, role, tasks, most));
 }

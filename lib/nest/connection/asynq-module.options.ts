@@ -7,6 +7,7 @@ import type { PayloadCodec } from '../../task/codec.js';
 import type { TaskOptions } from '../../task/options.js';
 import { checkMaxPayloadSize } from '../../task/payload-size.js';
 import { DEFAULT_KEY_PREFIX } from '../../wire/keys.js';
+import { type QueueSettings, type ResolvedQueueSettings, resolveQueueSettings } from '../../task/queue-settings.js';
 import type { Transactions } from '../../transactions/transactions.js';
 import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
 import type { InvalidPayloadPolicy } from '../execution/invalid-payload.js';
@@ -37,6 +38,8 @@ export interface AsynqModuleOptions {
   codec?: PayloadCodec;
   /** Default options of every task enqueued here; those of its definition and of the call take precedence. */
   defaults?: TaskOptions;
+  /** Settings of queues by name, for whoever puts tasks into them or archives them. Default: none. */
+  queues?: Readonly<Record<string, QueueSettings>>;
   /**
    * The prefix of every key in Redis, for several tenants on one Redis. Default `asynq`. Go servers and tools see only the
    * default: a task under another prefix is invisible to them.
@@ -91,6 +94,8 @@ export interface ResolvedModuleOptions extends AsynqModuleOptions {
   readonly autoStart: boolean;
   readonly scheduler: boolean;
   readonly invalidPayload: InvalidPayloadPolicy;
+  /** By the name of the queue. */
+  readonly queueSettings: ReadonlyMap<string, ResolvedQueueSettings>;
   readonly keyPrefix: string;
   readonly maxPayloadSize: number;
 }
@@ -103,6 +108,7 @@ const KNOWN_OPTIONS: readonly (keyof AsynqModuleOptions)[] = [
   'invalidPayload',
   'codec',
   'defaults',
+  'queues',
   'keyPrefix',
   'maxPayloadSize',
   'tracing',
@@ -136,6 +142,7 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
   if (options.redact !== undefined) checkRedaction(options.redact, 'AsynqModule option redact');
   resolveEventStream(options.eventStream);
   checkTransactions(options.transactions);
+  const queueSettings = resolveQueueSettings(options.queues);
   if (!POLICIES.includes(invalidPayload)) throw wrongOption('invalidPayload', invalidPayload, '"archive" or "retry"');
   return {
     ...options,
@@ -143,6 +150,7 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
     autoStart,
     scheduler,
     invalidPayload,
+    queueSettings,
     keyPrefix: checkKeyPrefix(keyPrefix),
     maxPayloadSize: checkMaxPayloadSize(options.maxPayloadSize, 'AsynqModule option maxPayloadSize'),
   };

@@ -43,6 +43,34 @@ export function exerciseArchive(it: DriverTest): void {
       expect(await driver.enqueue([request({ id: 'a' })])).toEqual(['enqueued']);
     });
 
+    it('has limits of its own for a queue, which each archiving keeps to', async ({ driver }) => {
+      driver.broker.archives.set('default', { maxTasks: 2, maxAge: 60 });
+      for (const id of ['a', 'b', 'c']) {
+        await archive(driver, id);
+        driver.clock.advance(1000);
+      }
+      expect(await ids(driver)).toEqual(['b', 'c']);
+      expect(Object.keys((await driver.queue()).tasks).sort()).toEqual(['b', 'c']);
+      driver.clock.advance(58_000); // a minute after b
+      expect(await driver.broker.maintenance.trimArchived('default', 10)).toBe(1);
+      expect(await ids(driver)).toEqual(['c']);
+      await driver.enqueue([request({ id: 'd' }), request({ id: 'e' })]);
+      driver.clock.advance(1000);
+      expect(await driver.broker.administration.moveTasks('default', 'archive', ['d', 'e'])).toEqual([
+        'moved',
+        'moved',
+      ]);
+      expect(await ids(driver)).toEqual(['d', 'e']);
+    });
+
+    it('keeps any number of tasks for ever, where it is to', async ({ driver }) => {
+      driver.broker.archives.set('default', { maxTasks: Infinity, maxAge: Infinity });
+      await fill(driver, MAX_ARCHIVED + 2, 0);
+      driver.clock.advance(1000 * DAY);
+      expect(await driver.broker.maintenance.trimArchived('default', 1000)).toBe(0);
+      expect(await ids(driver)).toHaveLength(MAX_ARCHIVED + 2);
+    });
+
     it('is trimmed by each archiving', async ({ driver }) => {
       await archive(driver, 'old');
       driver.clock.advance(90 * DAY);

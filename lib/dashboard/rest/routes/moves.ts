@@ -34,22 +34,19 @@ interface Mover {
   readonly role: DashboardRole;
 }
 
-function moveOne({ inspector }: Dashboard, { move, role }: Mover, queue: string, id: string, from: MoveOptions) {
+function moveOne(dashboard: Dashboard, { move, role }: Mover, queue: string, id: string, from: MoveOptions) {
+  const { inspector } = dashboard;
   if (move === 'run') return inspector.runTask(queue, id, from);
   if (move === 'delete') return inspector.deleteTask(queue, id, from);
-  return inspector.archiveTask(queue, id, { ...from, ...archiveLimitOf(role) });
+  return inspector.archiveTask(queue, id, { ...from, ...archiveLimitOf(dashboard, queue, role) });
 }
 
-function moveAll(
-  { inspector }: Dashboard,
-  { move, role }: Mover,
-  queue: string,
-  scope: ListScope,
-): Promise<BulkResult> {
+function moveAll(dashboard: Dashboard, { move, role }: Mover, queue: string, scope: ListScope): Promise<BulkResult> {
+  const { inspector } = dashboard;
   const { state, ...options }: { state: MovableState } & BulkOptions = scope;
   if (move === 'run') return inspector.runAllTasks(queue, state, options);
   if (move === 'delete') return inspector.deleteAllTasks(queue, state, options);
-  return inspector.archiveAllTasks(queue, state, { ...options, ...archiveLimitOf(role) });
+  return inspector.archiveAllTasks(queue, state, { ...options, ...archiveLimitOf(dashboard, queue, role) });
 }
 
 type ListScope = { state: MovableState; group?: string };

@@ -1,0 +1,75 @@
+import { parseDuration, type Duration } from '../duration.js';
+import { InvalidOptionError } from '../errors.js';
+import { describe, isBlank, refuseBraces, rejectUnknownKeys, requireInteger, requireObject } from '../validation.js';
+
+/** What the archive of a queue keeps. */
+export interface ArchiveSettings {
+  /** How many tasks: the newest. `Infinity`: all. Default 9,999, as in asynq. */
+  maxTasks?: number;
+  /** How long after they were archived, in whole seconds, rounded up. `Infinity`: for ever. Default 90 days, as in asynq. */
+  maxAge?: Duration;
+}
+
+/** A queue, for whoever puts tasks into it or archives them: give every process the same. */
+export interface QueueSettings {
+  /** The limits of its archive. Go servers keep to asynq's. */
+  archive?: ArchiveSettings;
+}
+
+/** A limit that is not given is `undefined`. */
+export interface ResolvedArchive {
+  readonly maxTasks: number | undefined;
+  /** Seconds. */
+  readonly maxAge: number | undefined;
+}
+
+/** Settings after all checks. */
+export interface ResolvedQueueSettings {
+  readonly archive: ResolvedArchive | undefined;
+}
+
+const KNOWN: readonly (keyof QueueSettings)[] = ['archive'];
+const KNOWN_OF_ARCHIVE: readonly (keyof ArchiveSettings)[] = ['maxTasks', 'maxAge'];
+
+/** @param given settings by the name of the queue. @throws InvalidOptionError */
+export function resolveQueueSettings(given: unknown): ReadonlyMap<string, ResolvedQueueSettings> {
+  if (given === undefined) return new Map();
+  const queues = requireObject(given, 'queues (settings by name)', InvalidOptionError) as Record<string, unknown>;
+  return new Map(Object.entries(queues).map(([queue, settings]) => [checkName(queue), resolve(queue, settings)]));
+}
+
+function resolve(queue: string, given: unknown): ResolvedQueueSettings {
+  const name = `queue "${queue}"`;
+  const settings = requireObject(given, `settings of ${name}`, InvalidOptionError) as QueueSettings;
+  rejectUnknownKeys(settings, KNOWN, `setting of ${name}:`, InvalidOptionError);
+  return {
+    archive: settings.archive === undefined ? undefined : resolveArchive(settings.archive, `archive of ${name}`),
+  };
+}
+
+function resolveArchive(given: unknown, name: string): ResolvedArchive {
+  const archive = requireObject(given, name, InvalidOptionError) as ArchiveSettings;
+  rejectUnknownKeys(archive, KNOWN_OF_ARCHIVE, `option of the ${name}:`, InvalidOptionError);
+  const { maxTasks, maxAge } = archive;
+  return { maxTasks: checkMaxTasks(maxTasks, name), maxAge: maxAge === undefined ? undefined : checkAge(maxAge, name) };
+}
+
+function checkMaxTasks(maxTasks: number | undefined, name: string): number | undefined {
+  if (maxTasks === undefined || maxTasks === Infinity) return maxTasks;
+  return requireInteger(maxTasks, `maxTasks of the ${name}`, InvalidOptionError, { least: 1 });
+}
+
+function checkAge(maxAge: Duration, name: string): number {
+  if (maxAge === Infinity) return Infinity;
+  const milliseconds = parseDuration(maxAge, `maxAge of the ${name}`, InvalidOptionError);
+  if (milliseconds > 0) return Math.ceil(milliseconds / 1000);
+  throw new InvalidOptionError(
+    `maxAge of the ${name} must be more than zero, not ${describe(maxAge)}; Infinity keeps tasks for ever`,
+  );
+}
+
+function checkName(queue: string): string {
+  if (isBlank(queue)) throw new InvalidOptionError('queues has a blank name; name a queue');
+  refuseBraces(queue, 'queue name', InvalidOptionError);
+  return queue;
+}
