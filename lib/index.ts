@@ -79,9 +79,17 @@ export { OnTaskEvent, type OnTaskEventOptions } from './nest/decorators/on-task-
 export { Payload } from './nest/decorators/payload.decorator.js';
 export { TaskAggregator, type TaskAggregatorOptions } from './nest/decorators/task-aggregator.decorator.js';
 export { TaskCtx } from './nest/decorators/task-ctx.decorator.js';
+export type { BatchHandlerOptions } from './nest/decorators/batch-option.js';
+export type { BatchHandlerDecorator, BatchResult } from './nest/decorators/batch-handler-types.js';
 export type { TaskHandlerDecorator, WrongHandler } from './nest/decorators/handler-types.js';
 export { TaskHandler, type TaskHandlerOptions, type ValidatePolicy } from './nest/decorators/task-handler.decorator.js';
-export { getTaskContext, getTaskPayload, isAsynqContext } from './nest/execution/asynq-context.js';
+export {
+  getTaskContext,
+  getTaskContexts,
+  getTaskPayload,
+  isAsynqContext,
+  isBatchContext,
+} from './nest/execution/asynq-context.js';
 export type { InvalidPayloadPolicy } from './nest/execution/invalid-payload.js';
 
 // Periodic tasks

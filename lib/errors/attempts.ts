@@ -13,6 +13,13 @@ export class InvalidPayloadError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_PAYLOAD';
 }
 
+/**
+ * A batch handler returned something else than one result per task. All its tasks fail with it, as which of them is done is not known.
+ */
+export class InvalidBatchResultError extends AsynqError {
+  readonly code = 'ASYNQ_INVALID_BATCH_RESULT';
+}
+
 /** The task's timeout or deadline has passed (Go's context.DeadlineExceeded). */
 export class DeadlineExceededError extends AsynqError {
   readonly code = 'ASYNQ_DEADLINE_EXCEEDED';

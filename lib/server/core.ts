@@ -93,7 +93,12 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
   }
 
   workAvailable(): void {
+    if (this.executor.batchesWaiting > 0) this.executor.collectors.slotFreed();
     this.processor.pump();
+  }
+
+  hasRoom(): boolean {
+    return this.processor.room > 0;
   }
 
   exchanged(queue: QueueState, asked: number, got: number): void {

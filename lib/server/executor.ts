@@ -14,11 +14,12 @@ import type { Expiry } from '../wire/expiry.js';
 import { abort } from './attempt/abort.js';
 import { ActiveTask, unreadableMessage, type Verdict } from './attempt/active-task.js';
 import type { AttemptServices } from './attempt/attempt-services.js';
-import { callHandler } from './attempt/call-handler.js';
+import { callBatch, callHandler } from './attempt/call-handler.js';
+import { type BatchStarter, type CollectedBatch, Collectors } from './attempt/collectors.js';
 import type { Attempts } from './attempt/attempts.js';
 import { Deadlines } from './attempt/deadlines.js';
 import { passedExpiry, reportExpired } from './attempt/expiry.js';
-import type { TaskHandlerEntry } from './attempt/handler.js';
+import { type BatchHandling, FailedTask, type TaskHandlerEntry } from './attempt/handler.js';
 import type { Limiter } from './attempt/limiter.js';
 import type { Limiters } from './attempt/limiters.js';
 import type { Mux } from './attempt/mux.js';
@@ -53,20 +54,39 @@ export interface ExecutorOptions {
  * - `claim` makes an attempt of each of them.
  * - `admit` ends a task that has expired, finds the handler and asks its limiter. The task is deferred to a waitlist at a limit, or when its payload is newer than
  *   the handler.
- * - `run` calls the handler.
+ * - `run` calls the handler; `collect` puts a task of a batch handler beside others, and `startBatch` calls that.
  * - `conclude` gives the attempt its verdict: the handler's, or that of a deadline, cancellation or
  *   lost lease before. A handler that goes on keeps its slot and changes nothing.
  * - `settle` ends the attempt when an exchange has stored the verdict.
  */
-export class Executor implements Exchanger, Attempts {
+export class Executor implements Exchanger, Attempts, BatchStarter {
   running = 0;
   /** How many tasks it has claimed so far. */
   claimed = 0;
-  accepting = false;
+  private accepts = false;
   private readonly deadlines: Deadlines;
+  readonly collectors: Collectors;
 
   constructor(private readonly options: ExecutorOptions) {
     this.deadlines = new Deadlines(options.clock, this);
+    this.collectors = new Collectors(options.mux.entries(), options.clock, this);
+  }
+
+  get accepting(): boolean {
+    return this.accepts;
+  }
+
+  set accepting(accepts: boolean) {
+    this.accepts = accepts;
+    if (!accepts) this.collectors.flush();
+  }
+
+  get batchesWaiting(): number {
+    return this.collectors.waiting;
+  }
+
+  get batched(): number {
+    return this.collectors.added;
   }
 
   async exchange(queue: QueueState, take: number): Promise<boolean> {
@@ -169,10 +189,44 @@ export class Executor implements Exchanger, Attempts {
   private run(task: ActiveTask, handler: TaskHandlerEntry): void {
     const { events, tracing } = this.options;
     if (task.deadlineAt <= task.startedAt) return this.refuse(task, new DeadlineExceededError());
+    if (handler.batch) return this.collect(task, handler.batch);
     task.span = tracing?.startProcess(task);
     reportStarted(events, task);
     this.deadlines.watch(task);
     callHandler(task, handler, this);
+  }
+
+  /** It gives its slot back until the handler is called. */
+  private collect(task: ActiveTask, handling: BatchHandling): void {
+    this.running -= 1;
+    this.deadlines.watch(task);
+    this.collectors.add(task, handling);
+  }
+
+  hasRoom(): boolean {
+    return this.options.listener.hasRoom();
+  }
+
+  startBatch({ tasks, handling }: CollectedBatch): void {
+    const { events, tracing } = this.options;
+    this.running += 1;
+    const span = tracing?.startProcessBatch(tasks);
+    for (const [index, task] of tasks.entries()) {
+      task.span = span?.ofTasks[index];
+      reportStarted(events, task);
+    }
+    callBatch(tasks, handling, span, this);
+  }
+
+  /** A batch handler has settled. */
+  endBatch(tasks: readonly ActiveTask[], succeeded: boolean, value: unknown): void {
+    this.running -= 1;
+    for (const [index, task] of tasks.entries()) {
+      const result: unknown = succeeded ? (value as readonly unknown[])[index] : value;
+      if (result instanceof FailedTask) this.endAttempt(task, false, result.error);
+      else this.endAttempt(task, succeeded, result);
+    }
+    this.options.listener.workAvailable();
   }
 
   /** A failure without a handler. */
@@ -183,9 +237,13 @@ export class Executor implements Exchanger, Attempts {
 
   /** The handler has settled, or was not called. */
   end(task: ActiveTask, succeeded: boolean, value: unknown): void {
+    this.running -= 1;
+    this.endAttempt(task, succeeded, value);
+  }
+
+  private endAttempt(task: ActiveTask, succeeded: boolean, value: unknown): void {
     const hasEnded = task.verdict !== undefined || task.lost;
     task.handlerSettled = true;
-    this.running -= 1;
     if (!hasEnded) this.conclude(task, this.verdictOf(task, succeeded, value));
     if (this.options.limiters.size > 0) this.limiterOf(task)?.left(task);
     if (!hasEnded) return;
@@ -242,6 +300,7 @@ export class Executor implements Exchanger, Attempts {
 
   fail(task: ActiveTask, reason: AsynqError): void {
     if (task.verdict || task.lost || task.handlerSettled) return;
+    if (this.collectors.remove(task)) return this.endAttempt(task, false, reason);
     abort(task, reason, this.options.clock, this.options.events);
     this.conclude(task, this.options.verdicts.failure(task, reason));
   }
@@ -250,6 +309,7 @@ export class Executor implements Exchanger, Attempts {
     if (task.lost) return;
     const { clock, events, queues } = this.options;
     task.lost = true;
+    if (this.collectors.remove(task)) this.endAttempt(task, false, undefined);
     if (!task.handlerSettled) {
       const reason = new LeaseExpiredError();
       task.span?.end('lost', reason);
@@ -261,7 +321,11 @@ export class Executor implements Exchanger, Attempts {
 
   /** Asks every handler to stop. What it makes of that is still the verdict. */
   interruptAll(reason: AsynqError): void {
-    for (const task of Array.from(this.held())) if (!task.handlerSettled) task.abort(reason);
+    const tasks = Array.from(this.held()).reverse();
+    for (const task of tasks) {
+      if (this.collectors.remove(task)) this.concludeUnrun(task, this.options.verdicts.requeue(task));
+      else if (!task.handlerSettled) task.abort(reason);
+    }
   }
 
   /** Each goes to the front of its queue, so the one claimed last goes first. */

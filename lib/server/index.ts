@@ -1,6 +1,6 @@
 /** What other rooms may use of the server. */
 export type { ActiveTask } from './attempt/active-task.js';
-export type { TaskHandlerEntry } from './attempt/handler.js';
+export { type BatchHandling, FailedTask, type SingleHandlerEntry, type TaskHandlerEntry } from './attempt/handler.js';
 export type { ByHand } from './by-hand.js';
 export type { QueueOptions } from './fetching/queue-options.js';
 export type { GroupedTask, TaskAggregatorEntry } from './groups/aggregators.js';

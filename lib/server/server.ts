@@ -190,7 +190,7 @@ export class Server {
    */
   setConcurrency(concurrency: number): void {
     this.core.processor.concurrency = checkConcurrency(concurrency);
-    this.core.processor.pump();
+    this.core.workAvailable();
     this.core.loops.publish();
   }
 

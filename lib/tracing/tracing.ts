@@ -28,6 +28,8 @@ export interface Tracing {
   startEnqueueMany(count: number | undefined, queue: string | undefined): EnqueueSpan | undefined;
   /** A handler is about to be called. */
   startProcess(task: TracedTask): ProcessSpan | undefined;
+  /** A batch handler is about to be called. */
+  startProcessBatch(tasks: readonly TracedTask[]): BatchSpan | undefined;
   /** The tasks of a group are about to be aggregated. */
   startAggregate(queue: string, group: string, members: readonly TaskMessage[]): ProcessSpan | undefined;
 }
@@ -49,4 +51,12 @@ export interface ProcessSpan {
   run<T>(work: () => T): T;
   /** Ends the span. Only the first call counts. */
   end(outcome: TaskOutcomeKind, error?: unknown): void;
+}
+
+/** The span of one call of a batch handler. */
+export interface BatchSpan {
+  /** Runs the work in the context of the span, with everything it awaits. */
+  run<T>(work: () => T): T;
+  /** A part per task, in their order. The span ends when all have ended. */
+  readonly ofTasks: readonly ProcessSpan[];
 }

@@ -237,3 +237,75 @@ describe('TasksOf', () => {
     expectTypeOf(enqueue).returns.toEqualTypeOf<ReturnType<TasksOf<Tasks>['welcome']>>();
   });
 });
+
+describe('a batch handler with a definition', () => {
+  const batch = { size: 10 };
+
+  it('compiles when it takes an array of payloads and returns an array of results', () => {
+    class Right {
+      @TaskHandler(WelcomeEmail, { batch })
+      async plain(payloads: Welcome[], _tasks: TaskContext[]) {
+        return payloads.map(() => 'sent');
+      }
+      @TaskHandler(WelcomeEmail, { batch })
+      some(payloads: readonly Welcome[]) {
+        return payloads.map(({ userId }) => (userId > 0 ? 'sent' : new Error('no user')));
+      }
+      @TaskHandler(WelcomeEmail, { batch })
+      promises(@Payload('userId') ids: number[]) {
+        return ids.map(async () => 'sent');
+      }
+      @TaskHandler(WelcomeEmail, { batch })
+      settled(@TaskCtx() _tasks: TaskContext[], @Payload() payloads: Welcome[]) {
+        return Promise.allSettled(payloads.map(async () => 'sent'));
+      }
+      @TaskHandler(WelcomeEmail, { batch })
+      observed(_payloads: Welcome[]): Observable<string[]> {
+        return of(['sent']);
+      }
+      @TaskHandler(Visited, { batch })
+      nothing(_visits: { at: string }[]): void {}
+      @TaskHandler(Loose, { batch })
+      loose(_payloads: unknown[]) {}
+      @applyDecorators(TaskHandler(WelcomeEmail, { batch }), UseGuards())
+      applied(payloads: Welcome[]) {
+        return payloads.map(() => 'sent');
+      }
+    }
+    expect(Right).toBeDefined();
+  });
+
+  it('does not compile when it takes one payload, returns one result, or results of another type', () => {
+    class Wrong {
+      // @ts-expect-error: the method gets an array of payloads
+      @TaskHandler(WelcomeEmail, { batch })
+      single(_payload: Welcome) {
+        return ['sent'];
+      }
+      // @ts-expect-error: an array of something else
+      @TaskHandler(WelcomeEmail, { batch })
+      others(_payloads: { name: Date }[]) {
+        return ['sent'];
+      }
+      // @ts-expect-error: one result for all
+      @TaskHandler(WelcomeEmail, { batch })
+      one(_payloads: Welcome[]) {
+        return 'sent';
+      }
+      // @ts-expect-error: results of another type
+      @TaskHandler(WelcomeEmail, { batch })
+      numbers(payloads: Welcome[]) {
+        return payloads.map(() => 1);
+      }
+      // @ts-expect-error: no results
+      @TaskHandler(WelcomeEmail, { batch })
+      none(_payloads: Welcome[]): void {}
+      // @ts-expect-error: not a batch handler
+      @TaskHandler(WelcomeEmail)
+      noBatch(payloads: Welcome[]) {
+        return payloads.map(() => 'sent');
+      }
+    }
+    expect(Wrong).toBeDefined();
+  });
+});

@@ -12,6 +12,7 @@ import {
   AsynqServer,
   defineTask,
   Payload,
+  SkipRetry,
   TaskCtx,
   TaskHandler,
   type Broker,
@@ -103,5 +104,39 @@ test('SIGTERM waits for running handlers before anything is destroyed, and loses
     state: 'completed',
     result: Buffer.from('"result"'),
   });
+  await app.close();
+});
+
+test('a batch handler gets many tasks on Redis, and settles each alone', async () => {
+  const sizes: number[] = [];
+  @Injectable()
+  class Batches {
+    @TaskHandler('index', { batch: { size: 50, wait: '5s' } })
+    async index(@Payload() payloads: { n: number }[]) {
+      sizes.push(payloads.length);
+      return payloads.map(({ n }) => (n === 7 ? new SkipRetry('seven') : n));
+    }
+  }
+  const app = await Test.createTestingModule({
+    imports: [
+      AsynqModule.forRoot({ connection: { url: redis.url }, keyPrefix: 'batches', server: { concurrency: 4 } }),
+    ],
+    providers: [Batches],
+  })
+    .setLogger(quiet)
+    .compile();
+  const client = app.get(AsynqClient);
+  await client.enqueueMany(Array.from({ length: 100 }, (_, n) => ({ type: 'index', payload: { n } })));
+  await app.init();
+  const server = app.get(AsynqServer);
+  const outcomes: TaskOutcome[] = [];
+  await new Promise<void>((resolve) =>
+    server.events.on('taskFinished', (outcome) => {
+      if (outcomes.push(outcome) === 100) resolve();
+    }),
+  );
+  expect(sizes).toEqual([50, 50]);
+  expect(outcomes.filter(({ outcome }) => outcome === 'done')).toHaveLength(99);
+  expect(outcomes.find(({ outcome }) => outcome === 'archived')?.error).toEqual(new SkipRetry('seven'));
   await app.close();
 });

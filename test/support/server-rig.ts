@@ -11,7 +11,7 @@ import type { TaskMessage } from '../../lib/wire/message.js';
 import { request } from './messages.js';
 import { failingBroker } from './failing-broker.js';
 
-type Handle = TaskHandlerEntry['handle'];
+type Handle = NonNullable<TaskHandlerEntry['handle']>;
 
 export interface Rig {
   readonly memory: MemoryBroker;

@@ -5,6 +5,7 @@ import type { TaskHandlerMetadata } from '../decorators/task-handler.decorator.j
 import { HandlerMetadataAccessor } from '../discovery/handler.metadata-accessor.js';
 import { methodsOf, type DeclaredMethod } from '../discovery/methods-of.js';
 import {
+  batchNotCalled,
   manyTypes,
   noHandlersIn,
   notAHandler,
@@ -55,6 +56,7 @@ function calledHandler(label: string, one: DeclaredMethod, handlers: readonly st
       label,
       [metadata, ...others].map(({ pattern }) => pattern),
     );
+  if (metadata.batch) return batchNotCalled(label);
   return wrongParameters(label, one) ?? { ...one, label, metadata, task: taskOf(metadata) };
 }
 

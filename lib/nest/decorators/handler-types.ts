@@ -36,7 +36,7 @@ type Checked<M, R, Received> = 0 extends 1 & M
 
 type IsResult<Value, R> = unknown extends R ? true : [Value] extends [R] ? true : false;
 
-type TakesPayload<A extends readonly unknown[], Received> = unknown extends Received
+export type TakesPayload<A extends readonly unknown[], Received> = unknown extends Received
   ? true
   : Payloads<A> extends readonly []
     ? true

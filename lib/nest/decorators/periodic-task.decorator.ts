@@ -6,7 +6,7 @@ import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
 import { HANDLER_OPTION_NAMES, toMetadata, type TaskHandlerOptions } from './task-handler.decorator.js';
 
 /** Options of `@PeriodicTask`: of the schedule, of the tasks it enqueues, and of their handler. */
-export interface PeriodicTaskHandlerOptions extends PeriodicTaskOptions, TaskHandlerOptions {
+export interface PeriodicTaskHandlerOptions extends PeriodicTaskOptions, Omit<TaskHandlerOptions, 'batch'> {
   /** The type of the tasks. Default `<class>.<method>`: set it if your build changes or shortens names. */
   type?: string;
   /** The payload of every task. Default: none. */
@@ -31,7 +31,7 @@ export function PeriodicTask(spec: string, options: PeriodicTaskHandlerOptions =
     const what = nameOf(target, key);
     const method = requireMethod('PeriodicTask', target, key, descriptor);
     requireObject(options, `${what}: the options of @PeriodicTask`, InvalidHandlerError);
-    const known = [...OWN, ...HANDLER_OPTION_NAMES, ...PERIODIC_OPTION_NAMES];
+    const known = [...OWN, ...HANDLER_OPTION_NAMES.filter((name) => name !== 'batch'), ...PERIODIC_OPTION_NAMES];
     rejectUnknownKeys(options, known, `@PeriodicTask option of ${what}:`, InvalidHandlerError);
     const { type = what, payload, ...rest } = options;
     requireNonBlank(type, `${what}: type`, InvalidHandlerError);

@@ -13,7 +13,9 @@ import {
   requireObject,
 } from '../../validation.js';
 import { DEFAULT_CONNECTION, TASK_HANDLER_METADATA } from '../names/nest.constants.js';
-import { blankPattern, notATask, wrongValidate } from '../names/nest.messages.js';
+import { batchValidate, blankPattern, notATask, wrongValidate } from '../names/nest.messages.js';
+import { type BatchHandlerOptions, resolveBatch, type ResolvedBatch } from './batch-option.js';
+import type { BatchHandlerDecorator } from './batch-handler-types.js';
 import type { PeriodicTaskOptions } from '../../scheduler/options.js';
 import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
 import type { TaskHandlerDecorator } from './handler-types.js';
@@ -33,6 +35,11 @@ export interface TaskHandlerOptions extends TaskLimits {
    * they return there is not used. Default `handler`.
    */
   validate?: ValidatePolicy;
+  /**
+   * Makes the method a batch handler: it is called with `(payloads, contexts)` of up to `size` tasks, and returns an array with a result
+   * per task, in their order. Default: one call per task.
+   */
+  batch?: BatchHandlerOptions;
 }
 
 const VALIDATE_POLICIES = ['handler', 'both'] as const;
@@ -48,6 +55,7 @@ export interface TaskHandlerMetadata {
   readonly isFailure?: IsFailure;
   readonly codec?: PayloadCodec;
   readonly validate?: ValidatePolicy | undefined;
+  readonly batch?: ResolvedBatch | undefined;
   readonly limits?: TaskLimits;
   readonly versions?: ReadVersions | undefined;
   /** Set by `@PeriodicTask`: when tasks for this handler are enqueued. */
@@ -60,6 +68,7 @@ export const HANDLER_OPTION_NAMES = [
   'isFailure',
   'codec',
   'validate',
+  'batch',
   ...TASK_LIMIT_NAMES,
 ] as const satisfies readonly (keyof TaskHandlerOptions)[];
 
@@ -73,12 +82,18 @@ export const HANDLER_OPTION_NAMES = [
  * With a definition the compiler refuses a method that returns another result, or takes another payload: see
  * {@link TaskHandlerDecorator}.
  *
+ * With `batch` it is called for many tasks at once: each of them settles alone.
+ *
  * @param task a task type, a prefix of types, or the result of `defineTask`
  * @throws InvalidHandlerError for a blank type, an unknown option, or on anything but an instance method
  */
 export function TaskHandler<R, Received>(
   task: TaskDefinition<unknown, R, Received>,
-  options?: TaskHandlerOptions,
+  options: TaskHandlerOptions & { batch: BatchHandlerOptions },
+): BatchHandlerDecorator<R, Received>;
+export function TaskHandler<R, Received>(
+  task: TaskDefinition<unknown, R, Received>,
+  options?: TaskHandlerOptions & { batch?: undefined },
 ): TaskHandlerDecorator<R, Received>;
 export function TaskHandler(task: string | TaskDefinition, options?: TaskHandlerOptions): MethodDecorator;
 export function TaskHandler(task: string | TaskDefinition, options: TaskHandlerOptions = {}): MethodDecorator {
@@ -99,6 +114,7 @@ export function toMetadata(
   }
   if (isBlank(definition.type)) throw new InvalidHandlerError(blankPattern(what));
   checkOptions(options, what);
+  const limits = pickLimits(merged(definition.limits, options), what, InvalidHandlerError);
   return {
     pattern: definition.type,
     task,
@@ -107,8 +123,9 @@ export function toMetadata(
     isFailure: options.isFailure ?? definition.isFailure,
     codec: options.codec ?? definition.codec,
     validate: options.validate,
+    batch: options.batch === undefined ? undefined : resolveBatch(options.batch, limits, what),
     versions: definition.versions,
-    limits: pickLimits(merged(definition.limits, options), what, InvalidHandlerError),
+    limits,
   };
 }
 
@@ -121,7 +138,7 @@ function merged(defined: TaskLimits | undefined, given: TaskLimits): TaskLimits 
 
 function checkOptions(options: TaskHandlerOptions, what: string): void {
   requireObject(options, `${what}: the options of @TaskHandler`, InvalidHandlerError);
-  const { connection, retryDelay, isFailure, codec, validate, ...rest } = options;
+  const { connection, retryDelay, isFailure, codec, validate, batch, ...rest } = options;
   rejectUnknownKeys(rest, HANDLER_OPTION_NAMES, `@TaskHandler option of ${what}`, InvalidHandlerError);
   if (connection !== undefined) requireNonBlank(connection, `${what}: connection`, InvalidHandlerError);
   if (retryDelay !== undefined) requireFunction(retryDelay, `${what}: retryDelay`, InvalidHandlerError);
@@ -130,4 +147,5 @@ function checkOptions(options: TaskHandlerOptions, what: string): void {
   if (validate !== undefined && !VALIDATE_POLICIES.includes(validate)) {
     throw new InvalidHandlerError(wrongValidate(what, describe(validate)));
   }
+  if (batch !== undefined && validate === 'both') throw new InvalidHandlerError(batchValidate(what));
 }

@@ -3,9 +3,10 @@ import { Injectable } from '@nestjs/common';
 import { InvalidHandlerError } from '../../errors.js';
 import type { TaskAggregatorMetadata } from '../decorators/task-aggregator.decorator.js';
 import { TASK_AGGREGATOR_METADATA } from '../names/nest.constants.js';
-import { decoratedParameters, enhancedAggregator, twoAggregators } from '../names/nest.messages.js';
+import { batchAggregator, decoratedParameters, enhancedAggregator, twoAggregators } from '../names/nest.messages.js';
 import { rejectEnhancers } from './plain-method.js';
 import { type Discovered, HandlerExplorer } from './handler.explorer.js';
+import { HandlerMetadataAccessor } from './handler.metadata-accessor.js';
 
 /** One `@TaskAggregator`. */
 export type DiscoveredAggregator = Discovered<TaskAggregatorMetadata>;
@@ -13,15 +14,25 @@ export type DiscoveredAggregator = Discovered<TaskAggregatorMetadata>;
 /** Finds the aggregators of an application, in the same places as handlers. */
 @Injectable()
 export class AggregatorExplorer {
-  constructor(private readonly methods: HandlerExplorer) {}
+  constructor(
+    private readonly methods: HandlerExplorer,
+    private readonly accessor: HandlerMetadataAccessor,
+  ) {}
 
   /** @throws InvalidHandlerError for two with one pattern and connection, and for enhancers that would not apply */
   explore(): DiscoveredAggregator[] {
     const aggregators = this.methods.search(metadataOf);
-    for (const one of aggregators)
+    for (const one of aggregators) {
       rejectEnhancers(one, { enhanced: enhancedAggregator, decorated: decoratedParameters });
+      this.rejectBatchHandler(one);
+    }
     rejectDuplicates(aggregators);
     return aggregators;
+  }
+
+  private rejectBatchHandler({ method, label }: DiscoveredAggregator): void {
+    if (!this.accessor.handlersOf(method).some(({ batch }) => batch)) return;
+    throw new InvalidHandlerError(batchAggregator(label));
   }
 }
 

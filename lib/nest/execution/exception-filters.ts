@@ -3,10 +3,10 @@ import type { ExceptionFilter, Type } from '@nestjs/common';
 import { ModuleRef, type ApplicationConfig, type ContextId } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
 import type { AsynqEvents } from '../../events/events.js';
-import type { TaskContext } from '../../task/context.js';
 import { hasCode } from '../../error-code.js';
 import { NEST_METADATA } from '../names/nest.constants.js';
 import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
+import { getTaskContexts } from './asynq-context.js';
 import { boundEnhancers } from './enhancers.js';
 import type { TaskExecutionContext } from './task-execution-context.js';
 
@@ -53,7 +53,7 @@ export class ExceptionFilters {
       await (isObservable(answer) ? lastValueFrom(answer, { defaultValue: undefined }) : answer);
     } catch (thrown) {
       if (thrown === error || decides(thrown) || carries(thrown, error)) return thrown;
-      const { id, type, queue } = context.getArgByIndex<TaskContext>(1);
+      const { id, type, queue } = getTaskContexts(context)[0]!;
       const hook = `exception filter of ${this.handler.label}`;
       this.events.emit('hookFailed', { hook, error: thrown, task: { id, type, queue } });
     }

@@ -1,6 +1,7 @@
 import type { ExternalContextCreator } from '@nestjs/core';
 import { InvalidPayloadError, SkipRetry } from '../../errors.js';
 import { hasCode } from '../../error-code.js';
+import { BatchParam } from './batch-call.js';
 
 /** What happens to a task with an invalid payload. */
 export type InvalidPayloadPolicy = 'archive' | 'retry';
@@ -8,10 +9,10 @@ export type InvalidPayloadPolicy = 'archive' | 'retry';
 /** The errors that pipes threw. A BadRequestException of the handler itself is an ordinary failure. */
 const fromPipes = new WeakSet<object>();
 
-/** Nest's context creator; it records the errors that pipes throw. */
+/** Nest's context creator; it records the errors that pipes throw, and gives them the payloads of a batch one by one. */
 export function recordPipeErrors(creator: ExternalContextCreator): ExternalContextCreator {
   const noting = Object.create(creator) as ExternalContextCreator;
-  noting.getParamValue = async (value, metadata, pipes): Promise<unknown> => {
+  const throughPipes: ExternalContextCreator['getParamValue'] = async (value, metadata, pipes): Promise<unknown> => {
     try {
       return await creator.getParamValue(value, metadata, pipes);
     } catch (error) {
@@ -19,6 +20,10 @@ export function recordPipeErrors(creator: ExternalContextCreator): ExternalConte
       throw error;
     }
   };
+  noting.getParamValue = (value, metadata, pipes): Promise<unknown> =>
+    value instanceof BatchParam
+      ? value.through(pipes, (one, metatype) => throughPipes(one, { ...metadata, metatype }, pipes))
+      : throughPipes(value, metadata, pipes);
   return noting;
 }
 

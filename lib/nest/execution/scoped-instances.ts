@@ -1,24 +1,30 @@
 import { ContextIdFactory, ModuleRef, type ContextId } from '@nestjs/core';
-import type { TaskContext } from '../../task/context.js';
+import { InvalidHandlerError } from '../../errors.js';
+import { batchDurable } from '../names/nest.messages.js';
 import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 
-/** Resolves request-scoped, durable and transient handlers, one context per attempt; injecting REQUEST gives the TaskContext. */
+/**
+ * Resolves request-scoped, durable and transient handlers, one context per call; injecting REQUEST gives the TaskContext,
+ * or those of a batch.
+ */
 export class ScopedInstances {
   private readonly moduleRef: ModuleRef;
   private readonly durable: boolean;
 
+  /** @throws InvalidHandlerError for a batch handler with a durable instance */
   constructor(private readonly handler: DiscoveredHandler) {
-    const { wrapper } = handler;
+    const { wrapper, metadata, label } = handler;
     this.moduleRef = wrapper.host!.getProviderByKey<ModuleRef>(ModuleRef).instance;
     this.durable = wrapper.isDependencyTreeDurable();
+    if (this.durable && metadata.batch) throw new InvalidHandlerError(batchDurable(label));
   }
 
-  /** The context of an attempt, from the application's ContextIdStrategy if it has one. */
-  contextOf(task: TaskContext): ContextId {
-    const contextId = ContextIdFactory.getByRequest(task as object as Record<string, unknown>);
+  /** The context of a call, from the application's ContextIdStrategy if it has one. */
+  contextOf(request: object): ContextId {
+    const contextId = ContextIdFactory.getByRequest(request as Record<string, unknown>);
     // Like Nest's router: later requests for the context of this "request" get the same one.
-    Object.defineProperty(task, REQUEST_CONTEXT_KEY, { value: contextId, configurable: true });
-    this.moduleRef.registerRequestByContextId(this.durable ? contextId.payload : task, contextId);
+    Object.defineProperty(request, REQUEST_CONTEXT_KEY, { value: contextId, configurable: true });
+    this.moduleRef.registerRequestByContextId(this.durable ? contextId.payload : request, contextId);
     return contextId;
   }
 

@@ -5,7 +5,7 @@ import { ASYNQ_CONTEXT_TYPE } from '../names/nest.constants.js';
 /** The ArgumentsHost of exception filters; guards and interceptors get Nest's own, which returns the same. */
 export class TaskExecutionContext implements ExecutionContext {
   constructor(
-    private readonly args: readonly [payload: unknown, task: TaskContext],
+    private readonly args: readonly [payload: unknown, context: TaskContext | readonly TaskContext[]],
     private readonly classRef: Type,
     private readonly handler: (...args: never[]) => unknown,
   ) {}

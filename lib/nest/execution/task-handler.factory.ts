@@ -1,25 +1,23 @@
 import 'reflect-metadata';
 import { Injectable } from '@nestjs/common';
-import { ApplicationConfig, ContextIdFactory, ExternalContextCreator, type ContextId } from '@nestjs/core';
+import { ApplicationConfig, ExternalContextCreator } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { isThenable } from '../../async.js';
 import { InvalidHandlerError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
-import type { TaskHandlerEntry } from '../../server/index.js';
+import type { SingleHandlerEntry, TaskHandlerEntry } from '../../server/index.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import type { TaskContext } from '../../task/context.js';
 import { type ReadVersions, upgraded } from '../../task/payload-versions.js';
 import { PAYLOAD_VERSION_HEADER, payloadVersion } from '../../wire/payload-version.js';
-import { ASYNQ_CONTEXT_TYPE, TASK_PARAMS_METADATA } from '../names/nest.constants.js';
 import { bytesOfVersion, wrongVersion } from '../names/nest.messages.js';
 import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
-import type { HandlerMethod } from '../discovery/methods-of.js';
+import { batchHandling } from './batch-handling.js';
 import { Enhancers } from './enhancers.js';
 import { ExceptionFilters } from './exception-filters.js';
 import { judgeFailure, recordPipeErrors, undecodable, type InvalidPayloadPolicy } from './invalid-payload.js';
-import { forHandler } from './nest-pipeline.js';
-import { planParams, taskParamsFactory, type ParamPlan } from './param-plan.js';
-import { ScopedInstances } from './scoped-instances.js';
+import { invokerOf } from './invoker.js';
+import { planParams, type ParamPlan } from './param-plan.js';
 import { TaskExecutionContext } from './task-execution-context.js';
 
 /** The settings of all handlers of one connection. */
@@ -29,8 +27,7 @@ export interface HandlerSettings {
   readonly events: AsynqEvents;
 }
 
-type Invoke = (payload: unknown, task: TaskContext) => unknown;
-type Handle = TaskHandlerEntry['handle'];
+type Handle = SingleHandlerEntry['handle'];
 
 /** Creates the handlers of the server from discovered methods: called directly without enhancers, else through Nest's pipeline. */
 @Injectable()
@@ -46,17 +43,23 @@ export class TaskHandlerFactory {
   }
 
   create(handler: DiscoveredHandler, settings: HandlerSettings): TaskHandlerEntry {
-    const plan = planParams(handler.owner, handler.methodName);
+    const { pattern, retryDelay, isFailure, limits, versions, batch, codec = settings.codec } = handler.metadata;
+    const plan = planParams(handler.owner, handler.methodName, batch !== undefined);
     this.enhancers.requireReachable(handler, plan);
-    const { pattern, retryDelay, isFailure, limits, versions, codec = settings.codec } = handler.metadata;
     if (versions && plan.takesBytes) throw new InvalidHandlerError(bytesOfVersion(handler.label));
     const read = plan.decodes ? decoder(codec, versions) : (task: TaskContext) => task.payload;
     const wrapped = this.enhancers.wrap(handler, plan);
+    const entry = { pattern, retryDelay, isFailure, limits, version: versions?.version };
+    if (batch) {
+      const invoker = invokerOf(this.creator, handler, plan, wrapped);
+      const filters = new ExceptionFilters(handler, this.config, settings.events);
+      return { ...entry, batch: batchHandling({ handler, plan, read, invoker, filters, settings, ...batch }) };
+    }
     const handle =
       wrapped || handler.scoped
         ? this.throughPipeline(handler, plan, read, settings, wrapped)
         : direct(handler, plan, read, settings);
-    return { pattern, retryDelay, isFailure, limits, version: versions?.version, handle };
+    return { ...entry, handle };
   }
 
   /** A handler with guards, interceptors, pipes or filters, or with an instance per task. */
@@ -68,7 +71,7 @@ export class TaskHandlerFactory {
     wrapped: boolean,
   ): Handle {
     const filters = new ExceptionFilters(handler, this.config, settings.events);
-    const invoker = this.invoker(handler, plan, wrapped);
+    const invoker = invokerOf(this.creator, handler, plan, wrapped);
     return async (task) => {
       let payload: unknown = task.payload;
       const { contextId, invoke } = invoker(task);
@@ -82,72 +85,6 @@ export class TaskHandlerFactory {
       }
     };
   }
-
-  /** Returns what to call for a task, and its context id. */
-  private invoker(
-    handler: DiscoveredHandler,
-    plan: ParamPlan,
-    wrapped: boolean,
-  ): (task: TaskContext) => { contextId: ContextId; invoke: Invoke } {
-    const creator = forHandler(this.creator, handler);
-    const invokeOn = (instance: object, contextId?: ContextId): Invoke =>
-      wrapped ? throughNest(creator, handler, instance, contextId) : (...args) => plan.call(instance, ...args);
-    if (!handler.scoped) {
-      const instance = handler.wrapper.instance as object;
-      const invoke = followingMethod(instance, handler.methodName, () => invokeOn(instance));
-      const shared = { contextId: ContextIdFactory.create(), invoke };
-      return () => shared;
-    }
-    const scoped = new ScopedInstances(handler);
-    return (task) => {
-      const contextId = scoped.contextOf(task);
-      const invoke: Invoke = async (payload) => invokeOn(await scoped.resolve(contextId), contextId)(payload, task);
-      return { contextId, invoke };
-    };
-  }
-}
-
-function throughNest(
-  creator: ExternalContextCreator,
-  handler: DiscoveredHandler,
-  instance: object,
-  contextId?: ContextId,
-): Invoke {
-  return creator.create(
-    instance,
-    currentMethod(instance, handler),
-    handler.methodName,
-    TASK_PARAMS_METADATA,
-    taskParamsFactory,
-    contextId,
-    handler.wrapper.id,
-    { guards: true, interceptors: true, filters: false },
-    ASYNQ_CONTEXT_TYPE,
-  );
-}
-
-/** Creates the invocation, and again when the method has changed: a spy may be set and restored at any time. */
-function followingMethod(instance: object, methodName: string, make: () => Invoke): Invoke {
-  const methodOf = (): unknown => (instance as Record<string, unknown>)[methodName];
-  let method = methodOf();
-  let invoke = make();
-  return (payload, task) => {
-    if (methodOf() !== method) [method, invoke] = [methodOf(), make()];
-    return invoke(payload, task);
-  };
-}
-
-/**
- * The current method of the instance: aspects and spies replace it. The metadata of the original are copied, so that no guard is
- * lost.
- */
-function currentMethod(instance: object, { method, methodName }: DiscoveredHandler): HandlerMethod {
-  const current = (instance as Record<string, HandlerMethod>)[methodName]!;
-  if (current === method) return method;
-  for (const key of Reflect.getMetadataKeys(method) as string[]) {
-    if (!Reflect.hasMetadata(key, current)) Reflect.defineMetadata(key, Reflect.getMetadata(key, method), current);
-  }
-  return current;
 }
 
 /**

@@ -147,3 +147,35 @@ export const pipeNotMade = (label: string, pipe: string, reason: string): string
 export const noPipe = (label: string): string =>
   `${label} has validate: 'both', and no pipe on its payload, its method or its class, so there is nothing to check where it is ` +
   'called; give @Payload(ValidationPipe), as pipes of the application run only before the handler';
+
+export const wrongWait = (name: string, value: string): string =>
+  `wait of ${name} must be from 0 to 30 seconds, not ${value}`;
+
+export const neverFull = (what: string, limit: string, most: number, size: number): string =>
+  `${what}: ${limit} ${most} counts tasks, and is less than the size of its batches, ${size}, so none would ever be full; ` +
+  `give at least ${size}, or smaller batches`;
+
+export const batchNotCalled = (label: string): string =>
+  `${label} is a batch handler, which takes the payloads of many tasks, so a call of it cannot be typed; ` +
+  'enqueue by the definition or the type: asynq.enqueue(task, payload)';
+
+export const batchValidate = (what: string): string =>
+  `${what}: validate "both" is for handlers that are called to enqueue, and a batch handler cannot be; leave it out`;
+
+export const batchBytes = (label: string): string =>
+  `${label} is a batch handler, whose payloads are an array; take the bytes from the contexts: tasks.map(({ payload }) => payload)`;
+
+export const batchDurable = (label: string): string =>
+  `${label} is a batch handler with a durable instance, which belongs to one tenant, and the tasks of a call may belong to several; ` +
+  'change the scope of its class, or handle the tasks one by one';
+
+export const batchAggregator = (label: string): string =>
+  `${label} has @TaskAggregator and a batch handler on one method: the first gets (group, tasks), the second (payloads, contexts); ` +
+  'make it two methods';
+
+export const wrongBatchResults = (label: string, got: string, tasks: number): string =>
+  `${label} returned ${got} for ${tasks} ${tasks === 1 ? 'task' : 'tasks'}; it must return an array with one result per task, in their order ` +
+  '(an Error for a task that has failed), or nothing';
+
+export const contextOfBatch = (tasks: number): string =>
+  `getTaskContext is for one task, and this is a batch of ${tasks}; use getTaskContexts, which returns an array for both`;

@@ -1,6 +1,7 @@
 import { isThenable } from '../../async.js';
 import type { ActiveTask } from './active-task.js';
-import type { TaskHandlerEntry } from './handler.js';
+import type { BatchSpan } from '../../tracing/tracing.js';
+import type { BatchHandling, SingleHandlerEntry } from './handler.js';
 
 export interface HandlerListener {
   /** The handler has returned or thrown `value`. */
@@ -8,7 +9,7 @@ export interface HandlerListener {
 }
 
 /** Calls the handler. One that returns no promise has ended before this returns. */
-export function callHandler(task: ActiveTask, { handle }: TaskHandlerEntry, listener: HandlerListener): void {
+export function callHandler(task: ActiveTask, { handle }: SingleHandlerEntry, listener: HandlerListener): void {
   let returned: unknown;
   let promise: Promise<unknown> | undefined;
   try {
@@ -22,5 +23,24 @@ export function callHandler(task: ActiveTask, { handle }: TaskHandlerEntry, list
   promise.then(
     (result) => listener.end(task, true, result),
     (error: unknown) => listener.end(task, false, error),
+  );
+}
+
+export interface BatchListener {
+  /** The handler has settled: with an entry per task, or with the error of all. */
+  endBatch(tasks: readonly ActiveTask[], succeeded: boolean, value: unknown): void;
+}
+
+/** Calls a batch handler. */
+export function callBatch(
+  tasks: readonly ActiveTask[],
+  { handle }: BatchHandling,
+  span: BatchSpan | undefined,
+  listener: BatchListener,
+): void {
+  const returned = span ? span.run(() => handle(tasks)) : handle(tasks);
+  returned.then(
+    (results) => listener.endBatch(tasks, true, results),
+    (error: unknown) => listener.endBatch(tasks, false, error),
   );
 }

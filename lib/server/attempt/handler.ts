@@ -2,15 +2,46 @@ import type { IsFailure, RetryDelay, TaskContext } from '../../task/context.js';
 import type { TaskLimits } from '../../task/limits.js';
 
 /** A handler: the tasks it runs, what to call, and what it decides about failures. */
-export interface TaskHandlerEntry {
-  /** Exact type, or a prefix of types. */
-  readonly pattern: string;
+export type TaskHandlerEntry = SingleHandlerEntry | BatchHandlerEntry;
+
+/** A handler that is called for each task. */
+export interface SingleHandlerEntry extends HandlerSettings {
   /** Runs the task. What it returns or resolves to is the result; `undefined` is none. */
   readonly handle: (task: TaskContext) => unknown;
+  readonly batch?: undefined;
+}
+
+/** A handler that is called for many tasks. */
+export interface BatchHandlerEntry extends HandlerSettings {
+  readonly handle?: undefined;
+  readonly batch: BatchHandling;
+}
+
+interface HandlerSettings {
+  /** Exact type, or a prefix of types. */
+  readonly pattern: string;
   readonly retryDelay?: RetryDelay;
   readonly isFailure?: IsFailure;
   /** The newest version of payloads that it knows. Default 1. */
   readonly version?: number | undefined;
   /** Limits of its own, besides those of server and queue. */
   readonly limits?: TaskLimits;
+}
+
+/** What a batch handler does with its tasks. */
+export interface BatchHandling {
+  /** The most tasks of one call. */
+  readonly size: number;
+  /** How long the first task of a call waits for others, in milliseconds. */
+  readonly wait: number;
+  /**
+   * Runs some tasks. Resolves to an entry for each, in their order: its result, or a {@link FailedTask}. When it rejects, all have
+   * failed.
+   */
+  readonly handle: (tasks: readonly TaskContext[]) => Promise<readonly unknown[]>;
+}
+
+/** Stands for the result of a task that has failed alone. */
+export class FailedTask {
+  constructor(readonly error: unknown) {}
 }

@@ -11,11 +11,16 @@ import { QUEUE_REPLY_TIMEOUT_MS, type QueueState } from './queue-state.js';
 const UNARMED_POLL_INTERVAL_MS = 20;
 /** With fewer slots an exchange is too small to be divided between two rounds. */
 const MIN_CONCURRENCY_FOR_OVERLAP = 16;
+/** By hand: bounds a pass whose handlers enqueue tasks for themselves without end. */
+const MAX_FILLING_ROUNDS = 1_000;
 
 /** Runs tasks, and exchanges them with Redis. */
 export interface Exchanger {
   /** Slots taken: handlers that have not settled, and tasks that wait for a limit. */
   readonly running: number;
+  /** Batches that wait for a slot, and how many tasks were put into batches so far. */
+  readonly batchesWaiting: number;
+  readonly batched: number;
   /** Whether tasks that an exchange brings are run; else they go back to their queue. */
   accepting: boolean;
   /**
@@ -55,11 +60,16 @@ export class Processor {
     this.concurrency = options.concurrency;
   }
 
-  /** Slots neither taken by a task nor promised to an exchange. */
+  /** Slots for tasks that are claimed next. */
   get free(): number {
+    return Math.max(0, this.room - this.options.exchanger.batchesWaiting);
+  }
+
+  /** Slots neither taken by a handler nor promised to an exchange. */
+  get room(): number {
     let reserved = 0;
     for (const queue of this.options.queues.all()) reserved += queue.reserved;
-    return Math.max(0, this.concurrency - this.options.exchanger.running - reserved);
+    return this.concurrency - this.options.exchanger.running - reserved;
   }
 
   startFetching(): void {
@@ -112,11 +122,28 @@ export class Processor {
     this.setFetching(this.fetching);
     // A round that settles leaves no room for one that claims.
     await this.when(() => this.rounds === 0);
+    const { batched } = this.options.exchanger;
     for (const queue of this.options.queues.all()) queue.askAgain();
     await this.round(true);
     // Slots are shared out by priority: a queue that got none has reported its backlog, and gets
     // what others left free.
-    if (this.free > 0 && [...this.options.queues.all()].some(({ backlog }) => backlog > 0)) await this.round(true);
+    if (this.mayTakeMore()) await this.round(true);
+    await this.fillBatches(batched);
+  }
+
+  /** Tasks of batch handlers take no slot until their batch is called, so more of them may come. */
+  private async fillBatches(before: number): Promise<void> {
+    const { exchanger } = this.options;
+    for (let rounds = 0, known = before; rounds < MAX_FILLING_ROUNDS; rounds++) {
+      if (exchanger.batched === known || !this.mayTakeMore()) return;
+      known = exchanger.batched;
+      await this.when(() => this.rounds === 0);
+      await this.round(true);
+    }
+  }
+
+  private mayTakeMore(): boolean {
+    return this.free > 0 && [...this.options.queues.all()].some(({ backlog }) => backlog > 0);
   }
 
   /** Resolves when no handler runs and nothing waits to be settled. */

@@ -1,9 +1,10 @@
 import type { Attributes, Context, Link, Span, TracerProvider } from '@opentelemetry/api';
 import type { Redactor } from '../../redaction/redactor.js';
 import type { TaskMessage } from '../../wire/message.js';
-import type { ProcessSpan, EnqueueSpan, TracedTask, Tracing } from '../tracing.js';
+import type { BatchSpan, ProcessSpan, EnqueueSpan, TracedTask, Tracing } from '../tracing.js';
 import { ASYNQ, MESSAGING, operation, taskAttributes } from './attributes.js';
 import { guarded, type OpenTelemetryApi, TracedProcessSpan, TracedEnqueueSpan } from './traced.js';
+import { TracedBatchSpan } from './traced-batch.js';
 
 /** The name of the instrumentation scope. */
 const SCOPE = 'nestjs-asynq';
@@ -54,6 +55,21 @@ export class OpenTelemetryTracing implements Tracing {
 
   startProcess(task: TracedTask): ProcessSpan | undefined {
     return this.isActive() ? guarded(() => this.processSpanOf(task), undefined) : undefined;
+  }
+
+  startProcessBatch(tasks: readonly TracedTask[]): BatchSpan | undefined {
+    if (!this.isActive()) return undefined;
+    return guarded(() => {
+      const links = tasks.flatMap(({ headers }) => this.linkTo(headers));
+      const { type, queue } = tasks[0]!;
+      const attributes = { [MESSAGING.batchCount]: tasks.length, [ASYNQ.type]: type };
+      const destination = tasks.every((task) => task.queue === queue) ? queue : undefined;
+      const { api } = this;
+      const span = this.startSpan(destination, { attributes, links, of: tasks }, api.ROOT_CONTEXT);
+      for (const task of tasks) this.recordWait(task, this.extract(task.headers), span);
+      const hidesErrors = this.hidesErrorsOf(tasks);
+      return new TracedBatchSpan(api, span, api.trace.setSpan(api.ROOT_CONTEXT, span), tasks.length, hidesErrors);
+    }, undefined);
   }
 
   startAggregate(queue: string, group: string, members: readonly TaskMessage[]): ProcessSpan | undefined {
@@ -128,20 +144,25 @@ export class OpenTelemetryTracing implements Tracing {
 
   private startConsumerSpan(
     queue: string,
-    { attributes, links = [], of }: Work,
+    work: Work,
     parent: Context,
     onStart: (span: Span) => void = () => {},
   ): ProcessSpan {
     const { api } = this;
-    const span = api.trace
+    const span = this.startSpan(queue, work, parent);
+    onStart(span);
+    return new TracedProcessSpan(api, span, api.trace.setSpan(parent, span), this.hidesErrorsOf(work.of));
+  }
+
+  private startSpan(queue: string | undefined, { attributes, links = [] }: Work, parent: Context): Span {
+    const { trace, SpanKind } = this.api;
+    return trace
       .getTracer(SCOPE)
       .startSpan(
-        `process ${queue}`,
-        { kind: api.SpanKind.CONSUMER, links, attributes: { ...operation('process', queue), ...attributes } },
+        queue === undefined ? 'process' : `process ${queue}`,
+        { kind: SpanKind.CONSUMER, links, attributes: { ...operation('process', queue), ...attributes } },
         parent,
       );
-    onStart(span);
-    return new TracedProcessSpan(api, span, api.trace.setSpan(parent, span), this.hidesErrorsOf(of));
   }
 
   /** Called when there is an error. */

@@ -9,7 +9,7 @@ import { ASYNQ, errorType, MESSAGING } from './attributes.js';
 export type OpenTelemetryApi = typeof import('@opentelemetry/api');
 
 /** The outcomes that are failures: a task that is revoked, postponed or requeued has not failed. */
-const FAILURES: readonly TaskOutcomeKind[] = ['retry', 'archived', 'lost'];
+export const FAILURES: readonly TaskOutcomeKind[] = ['retry', 'archived', 'lost'];
 
 /** An error of the application's tracer, processor or propagator must not affect a task. */
 export function guarded<T>(call: () => T, fallback: T): T {
@@ -72,9 +72,13 @@ export class TracedProcessSpan implements ProcessSpan {
   }
 
   private fail(error: unknown): void {
-    if (this.hidesError()) failWithoutText(this.api, this.span, error);
-    else fail(this.api, this.span, error);
+    failSpan(this.api, this.span, error, this.hidesError());
   }
+}
+
+export function failSpan(api: OpenTelemetryApi, span: Span, error: unknown, hidesError: boolean): void {
+  if (hidesError) failWithoutText(api, span, error);
+  else fail(api, span, error);
 }
 
 function failWithoutText({ SpanStatusCode }: OpenTelemetryApi, span: Span, error: unknown): void {
