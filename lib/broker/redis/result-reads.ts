@@ -2,7 +2,7 @@ import type { ChainableCommander } from 'ioredis';
 import type { Keyspace } from '../../wire/keys.js';
 import { toBrokerError } from './connection/broker-error.js';
 import type { RedisConnections } from './connection/connections.js';
-import { hasResult, readBefore } from './scripts/runs.js';
+import { hasResult, readBefore } from './scripts/stored-runs.js';
 
 /** The results of steps before a step, by name; undefined without such a run. */
 export type ResultsBefore = ReadonlyMap<string, Buffer> | undefined;

@@ -319,7 +319,7 @@ function exerciseListing(it: DriverTest): void {
           state: 'ready',
           readyAt: startedAt + 5_000,
         },
-        { ...none, name: 'c', type: 'do:c', queue: 'default', after: ['a', 'b'], onFailure: 'wait', state: 'waiting' },
+        { ...none, name: 'c', type: 'do:c', queue: 'default', after: ['b', 'a'], onFailure: 'wait', state: 'waiting' },
       ],
     });
     expect(await session.workflows.run('default', 'none')).toBeUndefined();

@@ -174,17 +174,16 @@ const summarize = ({
 });
 
 function describeSteps(run: RunRecord): StoredStep[] {
-  const order = new Map([...run.steps.keys()].map((name, index) => [name, index]));
-  const steps = [...run.steps.values()].map((step) => describeStep(step, order));
+  const steps = [...run.steps.values()].map(describeStep);
   const byName = new Map(steps.map((step) => [step.name, step]));
   return steps.map((step) => ({ ...step, error: step.error ?? reasonOfCancelled(step, byName, run.reason) }));
 }
 
-const describeStep = (step: StepRecord, order: ReadonlyMap<string, number>): StoredStep => ({
+const describeStep = (step: StepRecord): StoredStep => ({
   name: step.name,
   type: step.request.message.type,
   queue: step.request.message.queue,
-  after: step.after.toSorted((one, other) => order.get(one)! - order.get(other)!),
+  after: step.after,
   onFailure: step.onFailure,
   optional: step.optional,
   state: step.state,

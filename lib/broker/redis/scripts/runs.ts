@@ -1,20 +1,19 @@
 import { ceilSeconds } from '../../../clock.js';
 import { InvalidTaskError } from '../../../errors.js';
-import type { FailurePolicy } from '../../links.js';
-import {
-  type NewRun,
-  type NewStep,
-  type RunState,
-  type RunSummary,
-  type StepState,
-  type StoredRun,
-  type StoredStep,
-  reasonOfCancelled,
-} from '../../workflows.js';
+import type { NewRun, NewStep } from '../../workflows.js';
 import { requireSeconds } from './arguments.js';
-import { encodeLinkedMessage, linkedTask, type MarkWatcher, watcherOfMark } from './linked-requests.js';
-import { readJson } from './json.js';
-import { PackedReader } from './packed-reader.js';
+import { encodeLinkedMessage, linkedTask, watcherOfMark } from './linked-requests.js';
+import {
+  COUNTS_SIZE,
+  FLAGS_AT,
+  type Graph,
+  OPEN_AT,
+  OPTIONAL,
+  PLAIN,
+  POLICY_AT,
+  READY_AT,
+  STEP_SIZE,
+} from './run-layout.js';
 import type { Argument } from './script-command.js';
 
 /** How long a run may be until it asks for the tasks of its steps: see shared/runs.lua. */
@@ -26,49 +25,6 @@ const PROBE_SECONDS = 600;
  */
 const FEW_STEPS = 12;
 const TOO_LONG = 65;
-
-/** Flags of a step, as shared/runs.lua has them. */
-const OPTIONAL = 1;
-const PLAIN = 2;
-
-/** The state of a step that has left a result. */
-const WITH_RESULT = 'S'.charCodeAt(0);
-
-/** Bytes of what it has of a run, and of a step. */
-const COUNTS_SIZE = 37;
-const STEP_SIZE = 27;
-/** Where a part of STEP begins. */
-const [ENDED_AT, POLICY_AT, FLAGS_AT, READY_AT, OPEN_AT] = [1, 9, 10, 11, 19] as const;
-
-const POLICIES: Readonly<Record<string, FailurePolicy>> = { c: 'cancel', r: 'run', w: 'wait' };
-const STEP_STATES: Readonly<Record<string, StepState>> = {
-  w: 'waiting',
-  r: 'ready',
-  a: 'ready',
-  s: 'succeeded',
-  S: 'succeeded',
-  f: 'failed',
-  x: 'cancelled',
-};
-const RUN_STATES: Readonly<Record<string, RunState>> = { r: 'running', s: 'succeeded', f: 'failed', c: 'cancelled' };
-
-/** The place of a step in the graph, as shared/runs.lua reads it. */
-interface Graph {
-  n: number;
-  t: string;
-  b?: readonly string[];
-  q?: string;
-  y?: number;
-  a?: number;
-  u?: string;
-  l?: number;
-  k?: MarkWatcher;
-}
-
-interface Options {
-  readonly name?: string;
-  readonly reason?: string;
-}
 
 /** How many steps begin by the call that starts a run; the others by the next calls: see shared/run-pages.lua. */
 const BEGUN_AT_ONCE = 1000;
@@ -204,77 +160,3 @@ function encodeReady(place: string, { request, delay, mark }: NewStep, now: numb
   };
   return ` ${JSON.stringify({ ...options, mark: mark && watcherOfMark(mark) })}`;
 }
-
-/** What describe-run.lua returns. */
-export function readRun(queue: string, id: string, packed: Buffer): StoredRun | undefined {
-  if (packed.length === 0) return undefined;
-  const reader = new PackedReader(packed);
-  const summary = readSummary(queue, id, reader.view(), reader.text());
-  const found: { graph: Graph; after: readonly string[]; step: StoredStep }[] = [];
-  while (reader.more()) found.push(readStep(queue, reader));
-  found.sort((one, other) => one.graph.n - other.graph.n);
-  const before = new Map<string, string[]>(found.map(({ step }) => [step.name, []]));
-  for (const { step, after } of found) for (const name of after) before.get(name)?.push(step.name);
-  const steps = found.map(({ step }) => ({ ...step, after: before.get(step.name)! }));
-  const byName = new Map(steps.map((step) => [step.name, step]));
-  const graph = steps.map((step) => ({
-    ...step,
-    error: step.error ?? reasonOfCancelled(step, byName, summary.reason),
-  }));
-  return { ...summary, graph };
-}
-
-/** @param counts and @param options as shared/runs.lua writes them */
-export function readSummary(queue: string, id: string, counts: Buffer, options: string): RunSummary {
-  const { name = '', reason } = readJson<Options>(options, {});
-  const number = (n: number): number => (counts.length === COUNTS_SIZE ? counts.readUInt32LE(1 + 4 * n) : 0);
-  const time = (n: number): number => (counts.length === COUNTS_SIZE ? counts.readDoubleLE(21 + 8 * n) : 0);
-  return {
-    queue,
-    id,
-    name,
-    state: RUN_STATES[counts.toString('latin1', 0, 1)] ?? 'failed',
-    startedAt: time(0),
-    endedAt: time(1) || undefined,
-    steps: number(2),
-    open: number(0),
-    failed: number(3),
-    reason,
-  };
-}
-
-function readStep(queue: string, reader: PackedReader): { graph: Graph; after: readonly string[]; step: StoredStep } {
-  const name = reader.text();
-  const packed = reader.view();
-  const { after, graph } = readGraph(reader.view());
-  const error = reader.text();
-  const isWhole = packed.length === STEP_SIZE;
-  const state = STEP_STATES[packed.toString('latin1', 0, 1)] ?? 'failed';
-  const flags = isWhole ? packed[FLAGS_AT]! : 0;
-  const step: StoredStep = {
-    name,
-    type: graph.t,
-    queue: graph.q ?? queue,
-    after: [],
-    onFailure: POLICIES[packed.toString('latin1', POLICY_AT, FLAGS_AT)] ?? 'cancel',
-    optional: (flags & OPTIONAL) > 0,
-    state,
-    error: error === '' || state === 'succeeded' ? undefined : error,
-    readyAt: (isWhole && packed.readDoubleLE(READY_AT)) || undefined,
-    endedAt: (isWhole && packed.readDoubleLE(ENDED_AT)) || undefined,
-    hasResult: hasResult(packed),
-  };
-  return { graph, after, step };
-}
-
-function readGraph(packed: Buffer): { readonly after: readonly string[]; readonly graph: Graph } {
-  const names = packed.lastIndexOf(0) + 1;
-  const after = names > 0 ? packed.toString('utf8', 0, names - 1).split('\0') : [];
-  return { after, graph: readJson<Graph>(packed.toString('utf8', names), { n: 0, t: '' }) };
-}
-
-/** @param step as shared/runs.lua packs it */
-export const hasResult = (step: Buffer): boolean => step.length === STEP_SIZE && step[0] === WITH_RESULT;
-
-/** @param place of a step in the graph; @returns the names of the steps before it */
-export const readBefore = (place: Buffer): readonly string[] => readGraph(place).graph.b ?? [];

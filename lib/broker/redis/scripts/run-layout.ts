@@ -1,0 +1,25 @@
+import type { MarkWatcher } from './linked-requests.js';
+
+/** Flags of a step, as shared/runs.lua has them. */
+export const OPTIONAL = 1;
+export const PLAIN = 2;
+
+/** Bytes of what it has of a run, and of a step. */
+export const COUNTS_SIZE = 37;
+export const STEP_SIZE = 27;
+/** Where a part of STEP begins. */
+export const [ENDED_AT, POLICY_AT, FLAGS_AT, READY_AT, OPEN_AT] = [1, 9, 10, 11, 19] as const;
+
+/** The place of a step in the graph, as shared/runs.lua reads it. */
+export interface Graph {
+  n: number;
+  t: string;
+  /** The names of the steps before it. */
+  b?: readonly string[];
+  q?: string;
+  y?: number;
+  a?: number;
+  u?: string;
+  l?: number;
+  k?: MarkWatcher;
+}
