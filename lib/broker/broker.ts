@@ -16,6 +16,7 @@ import type { OperationsRole } from './operations.js';
 import type { ProducerRole } from './producer.js';
 import type { RowsRole } from './rows.js';
 import type { SchedulingRole } from './scheduling.js';
+import type { UniquenessRole } from './uniqueness.js';
 import type { WakeRole } from './wake.js';
 
 export * from './consumer.js';
@@ -43,6 +44,8 @@ export interface Broker {
   readonly producer: ProducerRole;
   /** Creates tasks of the rows of an outbox, each once. */
   readonly rows: RowsRole;
+  /** Creates tasks that have a policy for repeats; locks. */
+  readonly uniqueness: UniquenessRole;
   /** Claims tasks, keeps their leases, settles them. */
   readonly consumer: ConsumerRole;
   /** Moves due tasks, recovers lost ones, deletes old ones. */

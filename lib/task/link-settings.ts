@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import { ceilSeconds } from '../clock.js';
 import { parseDuration } from '../duration.js';
 import { InvalidTaskError } from '../errors.js';
-import { describe, nearest, refuseBraces, rejectUnknownKeys, requireFunction } from '../validation.js';
+import { describe, refuseBraces, rejectUnknownKeys, requireFunction } from '../validation.js';
 import {
   CALL_LINK_NAMES,
   type CallLinks,
@@ -17,6 +17,7 @@ import {
   TIMEOUT_POLICIES,
   type TypePrerequisite,
 } from './links.js';
+import { oneOf } from './one-of.js';
 import { name } from './settings.js';
 
 const DEFAULT_LINKS: LinkSettings = {
@@ -106,6 +107,13 @@ export function readKey(key: KeyFunction<never>, payload: unknown, what: string)
   name(value, what, `${what} returned blank text; use an id that every payload has`);
   if (value.length <= MAX_KEY_LENGTH) return value;
   throw new InvalidTaskError(`${what} returned ${value.length} characters; a key has at most ${MAX_KEY_LENGTH}`);
+}
+
+/** A key that a call gives. @throws InvalidTaskError */
+export function readKeyText(value: unknown, what: string): string {
+  const key = name(value, what, `${what} is blank; give the business id of the task`);
+  if (key.length <= MAX_KEY_LENGTH) return key;
+  throw new InvalidTaskError(`${what} has ${key.length} characters; a key has at most ${MAX_KEY_LENGTH}`);
 }
 
 const isGiven = (options: CallLinks<never>): boolean =>
@@ -254,12 +262,4 @@ function readWaitAtMost(value: unknown, what: string): number {
   const milliseconds = parseDuration(value, `waitAtMost of ${what}`, InvalidTaskError);
   if (milliseconds > 0) return milliseconds;
   throw new InvalidTaskError(`waitAtMost of ${what} must be longer than 0, not ${describe(value)}`);
-}
-
-function oneOf<T extends string>(value: unknown, known: readonly T[], what: string): T {
-  const found = known.find((one) => one === value);
-  if (found !== undefined) return found;
-  const near = typeof value === 'string' ? nearest(value, known) : undefined;
-  const remedy = near ? `did you mean "${near}"?` : `it is one of ${known.join(', ')}`;
-  throw new InvalidTaskError(`${what}: ${describe(value)} is unknown; ${remedy}`);
 }

@@ -106,6 +106,11 @@ export interface DefinitionLinks<P> extends TaskIdentity<P>, WaitOptions {
 /** What one task waits for: these options replace those of its definition, one by one. */
 export interface CallLinks<P> extends WaitOptions {
   /**
+   * The business id of this task, in place of that which `key` of its definition finds. Text, not blank, at most 1,000 characters. It
+   * needs something that uses it: `once`, `debounce`, `throttle`, `latest`, `supersede`, `unique` by key, or `rememberFor`.
+   */
+  key?: string;
+  /**
    * What must succeed before the task runs: definitions, or single tasks by TaskInfo or by queue and
    * id. Replaces `after` of the definition; an empty list waits for nothing. At most 1,000. Excludes
    * `group`.
@@ -142,7 +147,10 @@ const WAIT_NAMES = [
   'missing',
 ] as const satisfies readonly (keyof CallLinks<unknown>)[];
 
-export const CALL_LINK_NAMES: readonly string[] = WAIT_NAMES;
+export const CALL_LINK_NAMES: readonly string[] = [
+  'key',
+  ...WAIT_NAMES,
+] as const satisfies readonly (keyof CallLinks<unknown>)[];
 export const DEFINITION_LINK_NAMES: readonly string[] = [
   'key',
   'rememberFor',

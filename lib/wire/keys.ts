@@ -39,6 +39,8 @@ export class QueueKeys extends PlaceKeys {
   readonly senders: string;
   /** Ours: the tasks that wait for others, by the end of their wait (WAITING_GROUP). No list of groups names it. */
   readonly waitingTasks: string;
+  /** How the locks of unique tasks begin. */
+  readonly lockPrefix: string;
 
   constructor(prefix: string, queue: string) {
     super(prefix, queue);
@@ -59,6 +61,7 @@ export class QueueKeys extends PlaceKeys {
     this.schedulePrefix = `${this.base}periodic:`;
     this.delayedGroups = `${this.base}delayed_groups`;
     this.senders = `${this.base}senders`;
+    this.lockPrefix = `${this.base}unique:`;
     this.waitingTasks = `${this.groupPrefix}${WAITING_GROUP}`;
   }
 
@@ -122,7 +125,16 @@ export class QueueKeys extends PlaceKeys {
    */
   unique(type: string, payload: Uint8Array | undefined): string {
     const hash = payload === undefined ? '' : createHash('md5').update(payload).digest('hex');
-    return `${this.base}unique:${type}:${hash}`;
+    return `${this.lockPrefix}${type}:${hash}`;
+  }
+
+  /**
+   * Ours: the lock of a task that is not unique by its payload. Go honours it, as it takes the name from the message.
+   *
+   * @param kind `key`: by the business id; `last`: the same, and it only says which task is the last; `fields`: by fields of the payload
+   */
+  lock(type: string, kind: 'key' | 'last' | 'fields', text: string): string {
+    return `${this.lockPrefix}${type}:${kind}:${text}`;
   }
 }
 

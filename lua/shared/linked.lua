@@ -29,6 +29,8 @@ elseif script == 'deliver' then
   -- Includes links/deliver.lua
 elseif script == 'enqueueLinked' then
   -- Includes links/enqueue-linked.lua
+elseif script == 'enqueueUniqueLinked' then
+  -- Includes shared/enqueue-unique.lua
 elseif script == 'growRun' then
   -- Includes links/grow-run.lua
 elseif script == 'keep' then

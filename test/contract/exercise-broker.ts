@@ -24,6 +24,7 @@ import { exerciseMoving } from './suite/moving.js';
 import { exerciseNumbers } from './suite/numbers.js';
 import { exerciseExplain } from './suite/explain.js';
 import { exerciseObstacles } from './suite/obstacles.js';
+import { exerciseRepeats } from './suite/repeats.js';
 import { exerciseRows } from './suite/rows.js';
 import { exerciseScheduling } from './suite/scheduling.js';
 import { exercisePublished } from './suite/published.js';
@@ -48,6 +49,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
   describe(name, () => {
     exerciseEnqueue(it);
     exerciseUnique(it);
+    exerciseRepeats(it);
     exerciseRows(it);
     exerciseTake(it);
     exerciseSettlements(it);

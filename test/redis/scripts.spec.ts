@@ -17,7 +17,7 @@ import { utcDay } from '../../lib/wire/keys.js';
 import type { ServerInfo } from '../../lib/wire/message.js';
 import { leaseOf } from '../contract/driver.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
-import { request } from '../support/messages.js';
+import { repeat, request } from '../support/messages.js';
 
 const DIRECTORY = new URL('../../lua/', import.meta.url);
 const NAMES = Object.keys(SCRIPTS) as ScriptName[];
@@ -62,6 +62,14 @@ const bodyOf = (name: ScriptName): string =>
 const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   enqueue: (driver) => driver.enqueue([request(), request({}, { processAt: 2 ** 32 }), request({ groupKey: 'g' })]),
   enqueueRows: ({ broker }) => broker.rows.enqueue('default', 'sender', [{ number: 1, request: request() }]),
+  enqueueUnique: ({ broker }) => broker.uniqueness.enqueue('default', [repeat('latest', 'u')]),
+  enqueueUniqueLinked: async (driver) => {
+    await driver.broker.uniqueness.enqueue('default', [repeat('latest', 'v')]);
+    await driver.take(9);
+    return driver.broker.uniqueness.enqueue('default', [repeat('latest', 'w')]);
+  },
+  releaseLock: (driver) => driver.broker.uniqueness.release('default', driver.keys.unique('t', undefined), 'a'),
+  describeLocks: (driver) => driver.broker.uniqueness.describe('default', [driver.keys.unique('t', undefined)]),
   exchange: (driver) =>
     driver.broker.consumer.exchange('default', {
       settle: [archival(driver, 'a'), retrial(driver, 'b')],
@@ -290,6 +298,8 @@ function expectedKey(driver: RedisDriver, name: KeyName): string {
       return keyspace.serverWorkers(SERVER.host, SERVER.pid, SERVER.serverId);
     case 'profile':
       return keyspace.serverProfile(SERVER.host, SERVER.pid, SERVER.serverId);
+    case 'lock':
+      return keys.unique('t', undefined);
     case 'list':
       return keys.active;
     case 'sorted':

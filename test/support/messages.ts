@@ -1,4 +1,6 @@
 import type { EnqueueRequest } from '../../lib/broker/broker.js';
+import type { RepeatPolicy, RepeatRequest } from '../../lib/broker/uniqueness.js';
+import { Keyspace } from '../../lib/wire/keys.js';
 import type { TaskMessage } from '../../lib/wire/message.js';
 
 let created = 0;
@@ -43,3 +45,45 @@ export const request = (
   partial: Partial<TaskMessage> = {},
   options: Omit<EnqueueRequest, 'message'> = {},
 ): EnqueueRequest => ({ message: message(partial), ...options });
+
+/** A request with a policy for repeats. Tasks of the same `lock` are the same; `once` takes the lock for the id. */
+export function repeat(
+  policy: RepeatPolicy,
+  id = uniqueId(),
+  {
+    lock = 'one',
+    ttl = 60,
+    limit,
+    processAt,
+    payload = id,
+    released = true,
+    madeId = true,
+    ...fields
+  }: RepeatFields = {},
+): RepeatRequest {
+  const key = new Keyspace().queue('default').lock('test:task', 'key', lock);
+  const isOnce = policy === 'once';
+  const late = policy === 'latest' ? (limit ?? 2 ** 32) : limit;
+  const body = {
+    payload: Buffer.from(payload),
+    id: isOnce ? `once-${lock}` : id,
+    uniqueKey: !isOnce && released ? key : '',
+  };
+  return {
+    message: message({ ...body, ...fields }),
+    processAt,
+    madeId: madeId && !isOnce,
+    repeat: { policy, lock: isOnce ? '' : key, ttl: isOnce ? 0 : ttl, limit: late },
+  };
+}
+
+interface RepeatFields extends Partial<Omit<TaskMessage, 'payload'>> {
+  readonly lock?: string;
+  readonly ttl?: number;
+  readonly limit?: number | undefined;
+  readonly processAt?: number | undefined;
+  readonly payload?: string;
+  /** Whether the success of the task frees the lock. */
+  readonly released?: boolean;
+  readonly madeId?: boolean;
+}

@@ -33,6 +33,7 @@ export class FakeProducerBroker implements ClientBroker {
   readonly workflows: ClientBroker['workflows'];
   readonly administration: ClientBroker['administration'];
   readonly cancellation: ClientBroker['cancellation'];
+  readonly uniqueness: ClientBroker['uniqueness'];
   readonly calls: ProducerCall[] = [];
   /** Calls without a reply. */
   underWay = 0;
@@ -48,7 +49,7 @@ export class FakeProducerBroker implements ClientBroker {
     this.maxPayloadSize = maxPayloadSize;
     const store = new MemoryBroker(this.clock);
     ({ links: this.links, batches: this.batches, workflows: this.workflows } = store);
-    ({ administration: this.administration, cancellation: this.cancellation } = store);
+    ({ administration: this.administration, cancellation: this.cancellation, uniqueness: this.uniqueness } = store);
   }
 
   /** The requests of all calls, in order. */

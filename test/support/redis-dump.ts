@@ -9,7 +9,19 @@ import { STORED_STATES, type StoredState } from '../../lib/wire/states.js';
 
 type Draft = { -readonly [K in keyof QueueSnapshot]: QueueSnapshot[K] };
 
-const FIELDS = new Set(['msg', 'state', 'pending_since', 'unique_key', 'group', 'result', 'waits']);
+const FIELDS = new Set([
+  'msg',
+  'state',
+  'pending_since',
+  'unique_key',
+  'group',
+  'result',
+  'waits',
+  // Of enqueue-unique.lua:
+  'trigger',
+  'start_by',
+  'supersedes',
+]);
 
 /** What links add to a task, see lua/shared/waits.lua. */
 const LINK_FIELD = /^(?:after|left|cancelled|w\d+)$/;

@@ -18,6 +18,11 @@ export class Locks {
     return this.living(key, now) !== undefined;
   }
 
+  /** The task that holds it. */
+  holder(key: string, now: number): string | undefined {
+    return this.living(key, now)?.owner;
+  }
+
   /** @param ttl seconds */
   take(key: string, owner: string, ttl: number, now: number): void {
     if (this.locks.size >= this.sweepAt) this.sweep(now);

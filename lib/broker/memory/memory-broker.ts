@@ -28,6 +28,7 @@ import { MemoryPublications } from './publications.js';
 import { type QueueStore, wellFormed } from './queue-store.js';
 import { SchedulerPublications } from './scheduler-publications.js';
 import { MemoryRows } from './rows.js';
+import { MemoryUniqueness } from './uniqueness.js';
 import { MemoryScheduling } from './scheduling.js';
 import { type Snapshot, describeQueue } from './snapshot.js';
 import { MemoryWake } from './wake.js';
@@ -53,6 +54,7 @@ export class MemoryBroker implements Broker {
   readonly archives: Archives;
   readonly producer: MemoryProducer;
   readonly rows: MemoryRows;
+  readonly uniqueness: MemoryUniqueness;
   readonly consumer: MemoryConsumer;
   readonly maintenance: MemoryMaintenance;
   readonly groups: MemoryGroups;
@@ -102,6 +104,7 @@ export class MemoryBroker implements Broker {
     this.obstacles = new MemoryObstacles(state, this.monitoring, this.limiting);
     this.links = new MemoryLinks(links);
     this.rows = new MemoryRows(this.producer, this.links);
+    this.uniqueness = new MemoryUniqueness(links);
     this.workflows = new MemoryWorkflows(links);
     this.batches = new MemoryBatches(links);
     this.events = new MemoryEvents(state);

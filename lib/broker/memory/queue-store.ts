@@ -23,7 +23,7 @@ export interface TaskRecord {
   /** Milliseconds since the epoch. */
   pendingSince: number | undefined;
   /** The full name of the lock, when the task was created with one. */
-  readonly uniqueKey: string | undefined;
+  uniqueKey: string | undefined;
   /**
    * The hash field with which a forwarded task joins its group; the group in the message does not
    * count.
@@ -41,6 +41,8 @@ export interface TaskRecord {
   waits?: { readonly since: number; readonly waitEnd: number };
   /** What it waits for, or has waited for: see Wait. */
   after?: WaitRecord | undefined;
+  /** When it starts at the latest, if it is debounced; Unix seconds. */
+  startBy?: number | undefined;
 }
 
 /** Tasks claimed for one aggregation. */

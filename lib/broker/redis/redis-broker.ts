@@ -22,6 +22,7 @@ import { RedisOperations } from './operations.js';
 import { RedisProducer } from './producer.js';
 import { RedisPublications } from './publications.js';
 import { RedisRows } from './rows.js';
+import { RedisUniqueness } from './uniqueness.js';
 import { RedisScheduling } from './scheduling.js';
 import { Scripts } from './scripts/scripts.js';
 import { RedisWakeSource } from './wake-source.js';
@@ -51,6 +52,7 @@ export class RedisBroker implements Broker {
   readonly archives = new Archives();
   readonly producer: RedisProducer;
   readonly rows: RedisRows;
+  readonly uniqueness: RedisUniqueness;
   readonly consumer: RedisConsumer;
   readonly maintenance: RedisMaintenance;
   readonly groups: RedisGroups;
@@ -88,6 +90,10 @@ export class RedisBroker implements Broker {
     });
     this.consumer = new RedisConsumer(scripts, keyspace, clock, this.archives);
     this.maintenance = new RedisMaintenance(connections, scripts, keyspace, clock, this.archives);
+    this.uniqueness = new RedisUniqueness(connections, scripts, keyspace, clock, {
+      register: (queue) => producer.register(queue),
+      registerLinks: (place) => this.links.register(place),
+    });
     this.groups = new RedisGroups(connections, scripts, keyspace, clock, this.links);
     this.monitoring = new RedisMonitoring(connections, scripts, keyspace, clock);
     this.cancellation = new RedisCancellation(connections, scripts, keyspace, clock);

@@ -29,17 +29,24 @@ export async function ownKeys(
  * steps.
  */
 export async function* scanKeys(connections: RedisConnections, prefix: string): AsyncGenerator<string[]> {
-  const pattern = `${escapeGlob(prefix)}*`;
-  let cursor = '0';
+  let cursor: string | undefined = '0';
   do {
-    const at = cursor;
-    const [next, keys] = await connections.run('monitor', 'SCAN', (client) => {
-      const node = client.isCluster ? nodeOf(client as Cluster, prefix) : (client as Redis);
-      return node.scan(at, 'MATCH', pattern, 'COUNT', SCAN_COUNT);
-    });
-    cursor = next;
-    yield keys;
-  } while (cursor !== '0');
+    const page: ScanStep = await scanStep(connections, prefix, cursor);
+    cursor = page[0];
+    yield page[1];
+  } while (cursor !== undefined);
+}
+
+/** The next cursor, `undefined` at the end, and the keys found. */
+type ScanStep = readonly [cursor: string | undefined, keys: string[]];
+
+/** One step of {@link scanKeys}, from '0' on. */
+export async function scanStep(connections: RedisConnections, prefix: string, cursor: string): Promise<ScanStep> {
+  const [next, keys] = await connections.run('monitor', 'SCAN', (client) => {
+    const node = client.isCluster ? nodeOf(client as Cluster, prefix) : (client as Redis);
+    return node.scan(cursor, 'MATCH', `${escapeGlob(prefix)}*`, 'COUNT', SCAN_COUNT);
+  });
+  return [next === '0' ? undefined : next, keys];
 }
 
 function nodeOf(cluster: Cluster, key: string): Redis {

@@ -26,6 +26,11 @@ const FINISH_SET = {
   argv: ['taskPrefix', 'setDeadline', 'now', 'nowNanos', 'locks', 'resent', 'route'],
 } as const satisfies ScriptShape;
 
+const ENQUEUE_UNIQUE = {
+  keys: ['pending', 'scheduled', 'retry', 'waitingTasks'],
+  argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'policies'],
+} as const satisfies ScriptShape;
+
 const FIRE = {
   keys: ['schedule', 'pending', 'scheduled', 'groups', 'task'],
   argv: [
@@ -52,6 +57,10 @@ const TASK_SCRIPTS = {
     keys: ['pending', 'scheduled', 'groups'],
     argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'routes'],
   },
+  enqueueUnique: ENQUEUE_UNIQUE,
+  enqueueUniqueLinked: { file: 'enqueue-unique', ...ENQUEUE_UNIQUE },
+  releaseLock: { keys: ['lock'], argv: ['id'] },
+  describeLocks: { keys: [], argv: ['taskPrefix'] },
   exchange: EXCHANGE,
   exchangeLinked: { file: 'exchange', ...EXCHANGE },
   extendLeases: { keys: ['lease'], argv: ['expiry', 'count'] },

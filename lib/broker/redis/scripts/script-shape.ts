@@ -46,6 +46,8 @@ export const KEY_TYPES = {
   part: 'hash',
   partMade: 'string',
   senders: 'hash',
+  /** Of a unique task. */
+  lock: 'string',
   /** The tasks that wait for tasks. */
   waitingTasks: 'zset',
 } as const;

@@ -1,0 +1,157 @@
+import { decodeTaskMessage } from '../../wire/codec.js';
+import type { Caused } from '../links.js';
+import type { LockPage, Owner, RepeatReply, RepeatRequest, StoredLock, UniquenessRole } from '../uniqueness.js';
+import type { LinkEngine } from './links/engine.js';
+import { createTask } from './producer.js';
+import { type QueueStore, readMessage, stateOf, storedMessage, type TaskRecord, wellFormed } from './queue-store.js';
+
+const REPLACING: ReadonlySet<string> = new Set(['replace', 'debounce', 'latest', 'supersede']);
+const UNSTARTED: ReadonlySet<string> = new Set(['pending', 'scheduled', 'retry', 'aggregating', 'waiting']);
+
+/** A request that has been checked, and what is stored where it goes. */
+interface Trigger {
+  readonly queue: string;
+  readonly store: QueueStore;
+  readonly request: RepeatRequest;
+  readonly id: string;
+  readonly msg: Buffer;
+  readonly now: number;
+}
+
+export class MemoryUniqueness implements UniquenessRole {
+  constructor(private readonly engine: LinkEngine) {}
+
+  async enqueue(
+    queue: string,
+    requests: readonly RepeatRequest[],
+  ): Promise<Caused & { readonly replies: readonly RepeatReply[] }> {
+    const place = wellFormed(queue);
+    return this.engine.cause(place, (store) => {
+      const messages = requests.map(({ message }) => storedMessage(message));
+      if (requests.length > 0) store.listed = true;
+      const { now } = this.engine;
+      const replies = requests.map((request, index) => {
+        const id = wellFormed(request.message.id);
+        return this.apply({ queue: place, store, request, id, msg: messages[index]!, now });
+      });
+      return { parcels: [], replies };
+    });
+  }
+
+  async release(queue: string, lock: string, id: string): Promise<void> {
+    this.engine.state.change(queue, (store, now) => store.locks.release(wellFormed(lock), wellFormed(id), now));
+  }
+
+  async describe(queue: string, locks: readonly string[]): Promise<readonly StoredLock[]> {
+    const store = this.engine.state.store(queue);
+    const held = store.locks.held(this.engine.now);
+    return locks.flatMap((lock) => {
+      const found = held[wellFormed(lock)];
+      return found ? { lock, owner: ownerOf(store, found.owner, true), expiresIn: found.expiresIn } : [];
+    });
+  }
+
+  async list(queue: string): Promise<LockPage> {
+    this.engine.state.assertOpen();
+    const held = this.engine.state.store(queue).locks.held(this.engine.now);
+    return { locks: await this.describe(queue, Object.keys(held)), cursor: undefined };
+  }
+
+  private apply(trigger: Trigger): RepeatReply {
+    const { store, request, id, now } = trigger;
+    const { policy, lock } = request.repeat;
+    if (policy === 'once') {
+      if (store.tasks.has(id)) return { status: 'existing', owner: ownerOf(store, id, true) };
+      return this.create(trigger);
+    }
+    const holder = store.locks.holder(wellFormed(lock), now);
+    const owner = holder === undefined ? undefined : store.tasks.get(holder);
+    const replaces = REPLACING.has(policy);
+    if (holder !== undefined) {
+      if (replaces && owner && UNSTARTED.has(owner.state)) return replace(trigger, holder, owner);
+      if (policy === 'existing') return { status: 'existing', owner: ownerOf(store, holder, true) };
+      if (!replaces || policy === 'replace') return { status: 'duplicate', owner: ownerOf(store, holder, false) };
+    }
+    if (store.tasks.has(id)) return { status: 'conflict', owner: { id, state: undefined } };
+    if (owner?.state !== 'active') return this.create(trigger);
+    if (policy === 'latest') return this.follow(trigger, holder!);
+    const reply = this.create(trigger);
+    return policy === 'supersede' ? { ...reply, superseded: holder! } : reply;
+  }
+
+  private create(trigger: Trigger): RepeatReply {
+    const { store, request, id, msg, now } = trigger;
+    createTask(store, { ...request, uniqueTtl: undefined } as RepeatRequest, msg, now);
+    takeLock(trigger);
+    if (request.repeat.policy === 'debounce') store.tasks.get(id)!.startBy = request.repeat.limit;
+    return { status: 'enqueued' };
+  }
+
+  /** It waits until the active one has ended, however it ends. */
+  private follow(trigger: Trigger, active: string): RepeatReply {
+    const { queue, request, id, msg } = trigger;
+    const deadline = request.repeat.limit!;
+    const after = {
+      edges: [{ from: queue, of: active, state: 'waiting' as const }],
+      onFailure: 'run' as const,
+      onTimeout: 'run' as const,
+      deadline,
+      processAt: request.processAt,
+    };
+    this.engine.watch(queue, active, { k: 'w', to: queue, id, n: 0, d: deadline });
+    this.engine.retain(queue, active);
+    const unlocked = { ...request, uniqueTtl: undefined } as RepeatRequest;
+    this.engine.create(queue, { request: unlocked, watchers: [], after }, msg);
+    takeLock(trigger);
+    return { status: 'enqueued', owner: { id, state: 'waiting', processAt: deadline } };
+  }
+}
+
+function takeLock({ store, request, id, now }: Trigger): void {
+  const { lock, ttl } = request.repeat;
+  if (lock === '') return;
+  store.locks.take(wellFormed(lock), id, ttl, now);
+  store.tasks.get(id)!.uniqueKey = wellFormed(lock);
+}
+
+function replace({ store, request, msg, now }: Trigger, id: string, owner: TaskRecord): RepeatReply {
+  const { policy, lock, ttl, limit } = request.repeat;
+  const debounces = policy === 'debounce';
+  const startBy = debounces && owner.state !== 'retry' ? (owner.startBy ?? limit) : limit;
+  let at = request.processAt;
+  if (debounces && startBy !== undefined && at !== undefined) at = Math.min(at, startBy);
+  owner.msg = storedMessage({ ...decodeTaskMessage(msg), id });
+  if (debounces && startBy !== undefined) owner.startBy = startBy;
+  store.locks.take(wellFormed(lock), id, ttl, now);
+  if (leave(store, id, owner, at, debounces)) {
+    if (at === undefined) store.addPending(id, owner, now);
+    else {
+      owner.state = 'scheduled';
+      owner.pendingSince = undefined;
+      store.scheduled.set(id, at);
+    }
+  }
+  return { status: 'replaced', owner: ownerOf(store, id, false) };
+}
+
+/** Takes a task out of its list, if its new request belongs elsewhere. */
+function leave(store: QueueStore, id: string, owner: TaskRecord, at: number | undefined, debounces: boolean): boolean {
+  switch (owner.state) {
+    case 'pending': // its wait is over
+      return at !== undefined && !debounces && store.pending.remove(id);
+    case 'scheduled':
+      return store.scheduled.delete(id);
+    case 'retry': // or it waits for a limit of its handler, and keeps its position
+      if (at === undefined && owner.waits?.waitEnd === store.retry.score(id)) return false;
+      return store.retry.delete(id);
+    default:
+      return false;
+  }
+}
+
+function ownerOf(store: QueueStore, id: string, withMessage: boolean): Owner {
+  const record = store.tasks.get(id);
+  if (!record) return { id, state: undefined };
+  const processAt = store.scheduled.score(id) ?? store.retry.score(id) ?? store.waiting.score(id);
+  return { id, state: stateOf(record), message: withMessage ? readMessage(record) : undefined, processAt };
+}

@@ -1,0 +1,87 @@
+import { type Clock, floorSeconds } from '../../clock.js';
+import type { Keyspace } from '../../wire/keys.js';
+import type { Caused } from '../links.js';
+import type { LockPage, RepeatReply, RepeatRequest, StoredLock, UniquenessRole } from '../uniqueness.js';
+import type { RedisConnections } from './connection/connections.js';
+import { ownKeys, scanStep } from './connection/scan.js';
+import { persist } from './producer.js';
+import { nanoseconds } from './scripts/arguments.js';
+import { readCaused } from './scripts/caused.js';
+import { encodeRepeats, readLocks, readRepeats } from './scripts/repeats.js';
+import type { Argument } from './scripts/script-command.js';
+import { SCRIPTS } from './scripts/script-registry.js';
+import type { Scripts } from './scripts/scripts.js';
+
+const RESENT = SCRIPTS.enqueueUnique.argv.indexOf('resent');
+/** Steps of a scan for one page: Redis goes over some ten thousand keys, a millisecond at a time. */
+const STEPS_PER_PAGE = 10;
+
+/** What UniquenessRole needs of other roles. */
+export interface UniquenessDeps {
+  /** Lists a queue, as RedisProducer.register. */
+  register(queue: string): Promise<void> | undefined;
+  /** Lists a place of links, as RedisLinks.register. */
+  registerLinks(place: string): Promise<void> | undefined;
+}
+
+/** Enqueues over the connection `produce`; all else over `monitor`. */
+export class RedisUniqueness implements UniquenessRole {
+  constructor(
+    private readonly connections: RedisConnections,
+    private readonly scripts: Scripts,
+    private readonly keyspace: Keyspace,
+    private readonly clock: Clock,
+    private readonly deps: UniquenessDeps,
+  ) {}
+
+  async enqueue(
+    queue: string,
+    requests: readonly RepeatRequest[],
+  ): Promise<Caused & { readonly replies: readonly RepeatReply[] }> {
+    if (requests.length === 0) return { replies: [], parcels: [] };
+    const of = this.keyspace.queue(queue);
+    const { keys, policies, rest } = encodeRepeats(of, requests);
+    const registered = this.deps.register(queue);
+    if (registered) await registered;
+    const now = this.clock.now();
+    const first: Argument[] = [of.taskPrefix, String(floorSeconds(now)), nanoseconds(now), '0', policies];
+    const argv = first.concat(rest);
+    const reply = await persist(async (attempt) => {
+      if (attempt > 1) argv[RESENT] = requests.map(({ madeId }) => (madeId ? 'i' : 'm')).join('');
+      return (await this.scripts.run('produce', 'enqueueUnique', keys, argv)) ?? this.withLinks(queue, keys, argv);
+    });
+    const [packed, parcels] = reply as [Buffer, Buffer];
+    return { replies: readRepeats(requests.length, packed), ...readCaused(queue, parcels) };
+  }
+
+  async release(queue: string, lock: string, id: string): Promise<void> {
+    if (!lock.startsWith(this.keyspace.queue(queue).base)) return; // of another slot: not ours
+    await this.scripts.run('monitor', 'releaseLock', [lock], [id]);
+  }
+
+  async describe(queue: string, locks: readonly string[]): Promise<readonly StoredLock[]> {
+    const { base, taskPrefix } = this.keyspace.queue(queue);
+    const own = locks.filter((lock) => lock.startsWith(base));
+    if (own.length === 0) return [];
+    return readLocks(own, (await this.scripts.run('monitor', 'describeLocks', own, [taskPrefix])) as Buffer);
+  }
+
+  async list(queue: string, cursor: string | undefined): Promise<LockPage> {
+    const keys = this.keyspace.queue(queue);
+    const found = new Set<string>();
+    let at: string | undefined = cursor ?? '0';
+    for (let step = 0; step < STEPS_PER_PAGE && at !== undefined; step++) {
+      const [next, names] = await scanStep(this.connections, keys.lockPrefix, at);
+      for (const name of names) found.add(name);
+      at = next;
+    }
+    const own = await ownKeys(this.connections, this.keyspace, keys, [...found]);
+    return { locks: await this.describe(queue, own), cursor: at };
+  }
+
+  /** A task that follows an active one waits for it. */
+  private async withLinks(queue: string, keys: readonly string[], argv: readonly Argument[]): Promise<unknown> {
+    await this.deps.registerLinks(queue);
+    return this.scripts.run('produce', 'enqueueUniqueLinked', keys, argv);
+  }
+}

@@ -1,0 +1,76 @@
+import type { RepeatPolicy } from '../task/repeats.js';
+import type { TaskMessage } from '../wire/message.js';
+import type { TaskState } from '../wire/states.js';
+import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
+import type { Caused } from './links.js';
+
+export type { RepeatPolicy } from '../task/repeats.js';
+
+/** What happens when there is such a task already. */
+export interface Repeat {
+  readonly policy: RepeatPolicy;
+  /** The full name of the lock; empty for `once`, where the id of the task is the lock. */
+  readonly lock: string;
+  /** Seconds that the lock lasts, at least 1; 0 without a lock. */
+  readonly ttl: number;
+  /** Unix seconds. `debounce`: when the task starts at the latest. `latest`: how long one that follows waits at the latest. */
+  readonly limit?: number | undefined;
+}
+
+/**
+ * A task to create that has a policy for repeats, without group and links. `message.uniqueKey` is that of the lock if the success of the
+ * task frees it. `uniqueTtl` is not used.
+ */
+export interface RepeatRequest extends EnqueueRequest {
+  readonly repeat: Repeat;
+}
+
+/** A task that another call has created: the owner of a lock, or the one of an id. */
+export interface Owner {
+  readonly id: string;
+  /** `undefined`: it is gone, and only its lock is left. */
+  readonly state: TaskState | undefined;
+  readonly message?: TaskMessage | undefined;
+  /** Unix seconds: its time when it is delayed, the end of its wait when it is waiting. */
+  readonly processAt?: number | undefined;
+}
+
+/**
+ * `enqueued`: created; `owner` is the task itself when it waits for an active one. `existing`, `duplicate`: nothing was written; `owner` is in the
+ * way. `replaced`: `owner` has the new message under its own id.
+ */
+export interface RepeatReply {
+  readonly status: EnqueueStatus | 'existing' | 'replaced';
+  readonly owner?: Owner | undefined;
+  /** The id of the active task that the caller is to cancel. */
+  readonly superseded?: string;
+}
+
+/** A lock as it is now. */
+export interface StoredLock {
+  /** Its full name. */
+  readonly lock: string;
+  readonly owner: Owner;
+  /** Milliseconds until it ends; `undefined` for one that never ends, which others have written. */
+  readonly expiresIn: number | undefined;
+}
+
+export interface LockPage {
+  readonly locks: readonly StoredLock[];
+  /** For the next page; `undefined` after the last. */
+  readonly cursor: string | undefined;
+}
+
+export interface UniquenessRole {
+  /** Creates tasks or changes those that are there, in order, in one atomic step. One reply per request. */
+  enqueue(
+    queue: string,
+    requests: readonly RepeatRequest[],
+  ): Promise<Caused & { readonly replies: readonly RepeatReply[] }>;
+  /** Frees a lock if this task holds it. */
+  release(queue: string, lock: string, id: string): Promise<void>;
+  /** Locks by their full names, each of the queue; those that are free are left out. */
+  describe(queue: string, locks: readonly string[]): Promise<readonly StoredLock[]>;
+  /** Finds locks of the queue, a page at a time. Pages may be empty; a lock may come twice. */
+  list(queue: string, cursor: string | undefined): Promise<LockPage>;
+}

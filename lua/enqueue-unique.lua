@@ -1,0 +1,23 @@
+-- Creates tasks that have a policy for repeats, in order, all of one queue: UniquenessRole.enqueue.
+-- What happens when there is a task already depends on the state of the owner of the lock, so it is one step.
+--
+-- KEYS
+--   1 pending
+--   2 scheduled
+--   3 retry
+--   4 waitingTasks
+--   5… the hash of each task; then the lock of each, or its hash again when it has no lock
+-- ARGV
+--   1 taskPrefix
+--   2 now: seconds
+--   3 nowNanos
+--   4 resent: as enqueue.lua
+--   5 policies: a letter per task: r reject, e existing, p replace, d debounce, l latest, s supersede, o once
+--   6… of each task its message, the TTL of its lock (seconds), its time (seconds) or '', and a limit (seconds) or '': of d its latest start, of l its latest wait
+-- Returns
+--   nothing was done and nothing is returned when a task is to follow an active one: enqueueUniqueLinked does that; else packed, of each task of which
+--   there is more to say: index; 1 duplicate, 2 conflict, 3 existing, 4 replaced, 5 created in place of an active one, 6 created and waiting; the id of
+--   the other task, or its own; state, message and score, each '' when unknown; and the parcels, packed as in links/deliver.lua
+
+local L -- the engine of links, which `enqueueUniqueLinked` has: shared/linked.lua
+-- Includes shared/enqueue-unique.lua

@@ -1,0 +1,223 @@
+-- What enqueue-unique.lua does. `L` is the engine of links, if there is one.
+--
+-- Uses shared/spread.lua
+
+local EXISTING, REPLACE, DEBOUNCE, LATEST, SUPERSEDE, ONCE = 'e', 'p', 'd', 'l', 's', 'o'
+-- What became of a task, for its reply.
+local DUPLICATE, CONFLICT, FOUND, REPLACED, SUPERSEDED, FOLLOWS = 1, 2, 3, 4, 5, 6
+local MADE_ID = 'i'
+
+local call, try, type = redis.call, redis.pcall, type
+local pending, scheduled, retry, waiting = unpack(KEYS, 1, 4)
+local task_prefix, now, now_nanos, resent, policies = unpack(ARGV, 1, 5)
+local count, id_start = #policies, #task_prefix + 1
+local HASHES, LOCKS, ARGUMENTS = 4, 4 + count, 5
+
+call('LLEN', pending)
+call('ZCARD', scheduled)
+call('ZCARD', retry)
+call('ZCARD', waiting)
+if L then L.open(task_prefix, now, now_nanos) end
+
+local function read(id)
+  local fields = try('HMGET', task_prefix .. id, 'msg', 'state', 'group', 'trigger', 'start_by', 'waits')
+  if fields.err or not fields[1] then return nil end
+  return {
+    id = id,
+    key = task_prefix .. id,
+    message = fields[1],
+    state = fields[2] or '',
+    waits_for_tasks = fields[2] == 'aggregating' and fields[3] == 'asynq:waiting',
+    trigger = fields[4],
+    start_by = fields[5],
+    waits = fields[6],
+  }
+end
+
+-- The id that each lock holds, or false.
+local holders = {}
+local existing = 0
+for i = 1, count do
+  local lock, policy = KEYS[LOCKS + i], string.sub(policies, i, i)
+  if policy ~= ONCE and holders[lock] == nil then
+    holders[lock] = call('GET', lock)
+    -- The task that follows an active one needs the engine of links.
+    if policy == LATEST and holders[lock] and not L then
+      local owner = read(holders[lock])
+      if owner and owner.state == 'active' then return nil end
+    end
+  end
+end
+for first = 1, count, 1000 do
+  existing = existing + call('EXISTS', unpack(KEYS, HASHES + first, HASHES + math.min(first + 999, count)))
+end
+
+-- Everything is checked. From here on the script writes. Each task of the call sees those before it.
+
+local reply, fresh, delayed, created = {}, {}, {}, {}
+
+local function note(i, code, id, state, message, score)
+  local n = #reply
+  reply[n + 1], reply[n + 2], reply[n + 3] = i, code, id
+  reply[n + 4], reply[n + 5], reply[n + 6] = state or '', message or '', score or ''
+end
+
+local function flush()
+  spread('LPUSH', pending, fresh)
+  spread('ZADD', scheduled, delayed)
+  fresh, delayed = {}, {}
+end
+
+-- A task that has not started, or has ended, as it is.
+local function note_as_is(i, code, id, task, with_message)
+  if not task then return note(i, code, id) end
+  flush()
+  local set = task.state == 'scheduled' and scheduled or task.state == 'retry' and retry or task.waits_for_tasks and waiting
+  local state = task.waits_for_tasks and 'waiting' or task.state
+  note(i, code, id, state, with_message and task.message, set and call('ZSCORE', set, id) or '')
+end
+
+local function push(id, key, at)
+  if at then
+    call('HSET', key, 'state', 'scheduled')
+    delayed[#delayed + 1], delayed[#delayed + 2] = at, id
+  else
+    call('HSET', key, 'state', 'pending', 'pending_since', now_nanos)
+    fresh[#fresh + 1] = id
+  end
+end
+
+-- Moves a task to where its new request belongs. Returns whether it has moved.
+local function move(task, at, policy)
+  local id, key = task.id, task.key
+  if task.state == 'pending' then
+    -- Its wait is over. To search the list for it on every trigger would hold Redis while there is a backlog.
+    if not at or policy == DEBOUNCE then return false end
+    flush()
+    call('LREM', pending, 1, id)
+    call('HDEL', key, 'pending_since')
+  elseif task.state == 'scheduled' then
+    if not at then
+      flush()
+      call('ZREM', scheduled, id)
+    end
+  elseif task.state == 'retry' then
+    local score = call('ZSCORE', retry, id)
+    -- It waits for a limit of its handler, and keeps its position.
+    if not at and score and task.waits and string.match(task.waits, '^(%d+)') == score then return false end
+    call('ZREM', retry, id)
+  else
+    return false
+  end
+  push(id, key, at)
+  return true
+end
+
+-- The id as the last field of a message: of a field that a message has twice, the last counts.
+local function id_field(id)
+  local length = #id
+  local bytes = { '\26' }
+  while length >= 128 do
+    bytes[#bytes + 1] = string.char(length % 128 + 128)
+    length = math.floor(length / 128)
+  end
+  bytes[#bytes + 1] = string.char(length)
+  return table.concat(bytes) .. id
+end
+
+local function is_unstarted(task)
+  local state = task and task.state
+  return state == 'pending' or state == 'scheduled' or state == 'retry' or state == 'aggregating'
+end
+
+local function replace(i, owner, own, policy, message, ttl, at, limit)
+  local lock = KEYS[LOCKS + i]
+  local start_by = limit
+  if policy == DEBOUNCE and owner.state ~= 'retry' and owner.start_by then start_by = owner.start_by end
+  if policy == DEBOUNCE and start_by ~= '' and tonumber(at) > tonumber(start_by) then at = start_by end
+  call('HSET', owner.key, 'msg', message .. id_field(owner.id), 'trigger', own)
+  if policy == DEBOUNCE and start_by ~= '' then call('HSET', owner.key, 'start_by', start_by) end
+  call('EXPIRE', lock, ttl)
+  if move(owner, at, policy) then
+    return note(i, REPLACED, owner.id, at and 'scheduled' or 'pending', nil, at)
+  end
+  note_as_is(i, REPLACED, owner.id, owner)
+end
+
+local function take_lock(i, own, key, ttl)
+  local lock = KEYS[LOCKS + i]
+  call('SET', lock, own, 'EX', ttl)
+  call('HSET', key, 'unique_key', lock)
+  holders[lock] = own
+end
+
+local function create(i, own, key, message, ttl, at, start_by)
+  if ttl ~= '' then take_lock(i, own, key, ttl) end
+  call('HSET', key, 'msg', message)
+  if start_by ~= '' then call('HSET', key, 'start_by', start_by) end
+  push(own, key, at)
+  created[key] = true
+end
+
+-- The follower of an active task waits until that has ended, however it ends.
+local function follow(i, owner, own, key, message, ttl, at, deadline)
+  local till = tonumber(deadline)
+  local refs = { { L.place, owner.id } }
+  local after = { refs = refs, onFailure = 'run', onTimeout = 'run', deadline = till }
+  L.watch(owner.id, { k = 'w', to = L.place, id = own, n = 0, d = till }, 'succeeded')
+  L.create({ id = own, message = message, processAt = at and tonumber(at), after = after })
+  take_lock(i, own, key, ttl)
+  created[key] = true
+  note(i, FOLLOWS, own, 'waiting', nil, deadline)
+end
+
+-- Whether an earlier call has done this: it made the id, or stored the message under the id.
+local function note_known(i, own, policy, message)
+  local task = read(own)
+  if not task then return false end
+  if string.sub(resent, i, i) ~= MADE_ID and task.message ~= message then return false end
+  local superseded = policy == SUPERSEDE and call('HGET', task.key, 'supersedes')
+  if superseded then
+    note(i, SUPERSEDED, superseded)
+  elseif task.waits_for_tasks then
+    note_as_is(i, FOLLOWS, own, task)
+  end
+  return true
+end
+
+local function enqueue(i)
+  local policy, key, lock = string.sub(policies, i, i), KEYS[HASHES + i], KEYS[LOCKS + i]
+  local message, ttl, at, limit = unpack(ARGV, ARGUMENTS + 4 * i - 3, ARGUMENTS + 4 * i)
+  local own = string.sub(key, id_start)
+  if at == '' then at = nil end
+  local exists = created[key] or existing > 0 and call('EXISTS', key) == 1
+  if exists and resent ~= '0' and note_known(i, own, policy, message) then return end
+  if policy == ONCE then
+    if exists then return note_as_is(i, FOUND, own, read(own), true) end
+    return create(i, own, key, message, '', at, '')
+  end
+  local holder = holders[lock]
+  local owner = holder and read(holder)
+  if owner and resent ~= '0' and owner.trigger == own then return note_as_is(i, REPLACED, holder, owner) end
+  local replaces = policy == REPLACE or policy == DEBOUNCE or policy == LATEST or policy == SUPERSEDE
+  if replaces and is_unstarted(owner) then return replace(i, owner, own, policy, message, ttl, at, limit) end
+  if holder and policy == EXISTING then return note_as_is(i, FOUND, holder, owner, true) end
+  if holder and (not replaces or policy == REPLACE) then return note_as_is(i, DUPLICATE, holder, owner) end
+  if exists then return note(i, CONFLICT, own) end
+  if policy == LATEST and owner and owner.state == 'active' then
+    return follow(i, owner, own, key, message, ttl, at, limit)
+  end
+  create(i, own, key, message, ttl, at, policy == DEBOUNCE and limit or '')
+  if policy == SUPERSEDE and owner and owner.state == 'active' then
+    call('HSET', key, 'supersedes', holder)
+    note(i, SUPERSEDED, holder)
+  end
+end
+
+for i = 1, count do
+  enqueue(i)
+end
+flush()
+if L then L.work() end
+local packed = #reply > 0 and cmsgpack.pack(reply) or ''
+return { packed, L and L.parcels() or '' }
