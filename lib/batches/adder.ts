@@ -3,7 +3,8 @@ import type { EnqueueRequest, EnqueueStatus } from '../broker/enqueue-request.js
 import { infoOf, injected, type PreparedTask } from '../enqueue/prepared-task.js';
 import type { TaskKind } from '../enqueue/preparer.js';
 import { CALL_LIMITS, Requests } from '../enqueue/requests.js';
-import { statusError } from '../enqueue/enqueue-result.js';
+import { replyError } from '../enqueue/enqueue-result.js';
+import { refuseRepeat } from '../enqueue/repeats.js';
 import { BatchAddError, BatchEndedError, BatchNotFoundError, BrokerUnavailableError } from '../errors.js';
 import type { Payloads } from '../task/batch.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
@@ -109,7 +110,9 @@ export class Adder {
   private prepare(index: number, payload: unknown): PreparedTask | undefined {
     const { preparer, broker } = this.parts;
     try {
-      return injected(preparer.prepare(this.kind, payload, broker.clock.now()), this.span);
+      const made = preparer.prepare(this.kind, payload, broker.clock.now());
+      if (made.repeats) refuseRepeat(made, 'a member of a batch');
+      return injected(made, this.span);
     } catch (error) {
       this.notAdded.refuse(index, error as Error);
       return undefined;
@@ -191,7 +194,7 @@ export class Adder {
   /** The same for all: it names what they have in common, and there may be many. */
   private refusal(status: EnqueueStatus, { message }: EnqueueRequest): Error {
     let error = this.refusals.get(status);
-    if (!error) this.refusals.set(status, (error = statusError(status, message)!));
+    if (!error) this.refusals.set(status, (error = replyError(status, message)!));
     return error;
   }
 

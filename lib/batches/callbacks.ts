@@ -1,6 +1,7 @@
 import type { BatchCallback, NewBatch } from '../broker/batches.js';
 import type { EnqueueRequest } from '../broker/enqueue-request.js';
 import { injected } from '../enqueue/prepared-task.js';
+import { refuseRepeat } from '../enqueue/repeats.js';
 import type { Preparer } from '../enqueue/preparer.js';
 import { InvalidTaskError } from '../errors.js';
 import type { TaskDefinition } from '../task/definition.js';
@@ -30,7 +31,9 @@ export function prepareCallbacks(
     if (given === undefined) continue;
     const [task, payload, taskOptions] = readTask(option, given);
     const kind = kindOfCallback(option, preparer, task, taskOptions);
-    const { request } = injected(preparer.prepare(kind, payload, now), span);
+    const made = preparer.prepare(kind, payload, now);
+    refuseRepeat(made, `${option} of a batch`);
+    const { request } = injected(made, span);
     const callback = CALLBACKS[option];
     prepared[callback] = { ...request, message: { ...request.message, id: taskIdOfCallback(batch, callback) } };
   }

@@ -5,11 +5,13 @@ import { MEMBER_OPTION_NAMES } from '../task/batch.js';
 import type { TaskDefinition } from '../task/definition.js';
 import { refuseCallLinks } from '../task/link-settings.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from '../task/options.js';
-import { DEFAULT_SETTINGS } from '../task/settings.js';
+import { DEFAULT_SETTINGS, type TaskSettings } from '../task/settings.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import { CALLBACK_OPTION_NAMES } from './options.js';
 
 type OptionName = keyof TaskOptions;
+/** Options that are settings under their own names. */
+type Setting = Extract<OptionName, keyof TaskSettings>;
 
 /** Which options the tasks of a batch may not have, and why. */
 interface Rules {
@@ -19,9 +21,19 @@ interface Rules {
 
 const ALONE = 'a task in a group does not run by itself, and its end would never be known';
 
+const ALREADY = 'it is a part of the batch in any case, and must not stand for another task';
+
 const MEMBERS: Rules = {
   known: MEMBER_OPTION_NAMES,
-  reasons: { taskId: 'its id is its number in the batch', group: ALONE },
+  reasons: {
+    taskId: 'its id is its number in the batch',
+    group: ALONE,
+    once: ALREADY,
+    debounce: ALREADY,
+    throttle: ALREADY,
+    latest: ALREADY,
+    supersede: ALREADY,
+  },
 };
 
 const ONCE = 'it is enqueued once anyway, and must not be refused for the lock of another task';
@@ -36,6 +48,11 @@ const CALLBACKS: Rules = {
     unique: ONCE,
     expiresIn: NOT_BEFORE_THE_END,
     onExpiry: NOT_BEFORE_THE_END,
+    once: ONCE,
+    debounce: ONCE,
+    throttle: ONCE,
+    latest: ONCE,
+    supersede: ONCE,
     processAt: AT_ITS_TIME,
     processIn: AT_ITS_TIME,
   },
@@ -66,13 +83,18 @@ function kindBy(
   if (options !== undefined) checkOptions(rules, what, options);
   const kind = preparer.kindOf(task, options);
   refuseMarks(kind.settings.queue, `queue of ${what}`);
-  const inherited = refused(rules).find((name) => kind.settings[name] !== DEFAULT_SETTINGS[name]);
+  const { repeat } = kind.settings;
+  if (repeat && !rules.known.includes('unique')) throw cannotHave(what, repeat.option, kind, ONCE);
+  const inherited = refused(rules).find((name) => kind.settings[name as Setting] !== DEFAULT_SETTINGS[name as Setting]);
   if (inherited === undefined) return kind;
-  throw new InvalidTaskError(
-    `${what} cannot have "${inherited}", which the definition of "${kind.type}" or the defaults of the client set: ` +
-      `${rules.reasons[inherited]}; use a definition without it`,
-  );
+  throw cannotHave(what, inherited, kind, rules.reasons[inherited]);
 }
+
+const cannotHave = (what: string, option: string, { type }: TaskKind, reason: string | undefined): InvalidTaskError =>
+  new InvalidTaskError(
+    `${what} cannot have "${option}", which the definition of "${type}" or the defaults of the client set: ` +
+      `${reason}; use a definition without it`,
+  );
 
 function checkOptions(rules: Rules, what: string, options: TaskOptions): void {
   requireObject(options, `options of ${what}`, InvalidTaskError);

@@ -114,5 +114,9 @@ export class AfterCommit {
 }
 
 /** A task of this id was stored by an earlier call, if the id was made for it. */
-const known = (task: PreparedTask, reply: EnqueueReply): EnqueueReply =>
-  reply === 'conflict' && task.request.madeId ? 'enqueued' : reply;
+function known(task: PreparedTask, reply: EnqueueReply): EnqueueReply {
+  const { message, madeId } = task.request;
+  if (!madeId || reply instanceof Error) return reply;
+  const isOwn = typeof reply === 'string' ? reply === 'conflict' : reply.owner?.id === message.id;
+  return isOwn ? 'enqueued' : reply;
+}

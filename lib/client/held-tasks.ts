@@ -1,5 +1,6 @@
 import type { EnqueueResult } from '../enqueue/enqueue-result.js';
 import { infoOf, type PreparedTask } from '../enqueue/prepared-task.js';
+import { refuseRepeat } from '../enqueue/repeats.js';
 import type { TaskInfo } from '../task/info.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
 import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
@@ -56,7 +57,10 @@ export class HeldTasks {
 
   private async hold(scope: TransactionScope, tasks: readonly PreparedTask[]): Promise<void> {
     const { outbox, onHold } = this.transactions;
-    if (outbox && !scope.inProcess) return outbox.write(scope, tasks);
+    if (outbox && !scope.inProcess) {
+      for (const task of tasks) refuseRepeat(task, 'a row of an outbox');
+      return outbox.write(scope, tasks);
+    }
     this.afterCommit.hold(scope, tasks);
     onHold?.(scope, tasks);
   }

@@ -12,10 +12,11 @@ import type { EnqueueTransactions } from '../transactions/enqueue-transactions.j
 import { Bulk } from './bulk.js';
 import { GroupReminder } from './group-reminder.js';
 import { HeldTasks } from './held-tasks.js';
+import type { RepeatBroker } from './repeat-producer.js';
 import { type ByLane, coalescerOf, type EnqueueCoalescer, laneOf, LANES, producersOf } from './lanes.js';
 
 /** The part of a broker that takes tasks. */
-export interface SenderBroker extends Pick<Broker, 'producer' | 'links' | 'clock'> {
+export interface SenderBroker extends RepeatBroker, Pick<Broker, 'producer' | 'links'> {
   readonly groups: Pick<GroupsRole, 'listDelayedGroups'>;
 }
 
@@ -39,8 +40,8 @@ export class Sender {
     relay: Relay,
     private readonly hooks: SenderHooks,
   ) {
-    const { plain, linked } = (this.producers = producersOf(broker, relay, hooks.events));
-    this.coalescers = { plain: coalescerOf(plain), linked: coalescerOf(linked) };
+    const { plain, linked, repeats } = (this.producers = producersOf(broker, relay, hooks.events));
+    this.coalescers = { plain: coalescerOf(plain), linked: coalescerOf(linked), repeats: coalescerOf(repeats) };
     this.reminder = new GroupReminder(broker.groups, broker.clock);
     const { events, transactions } = hooks;
     this.held =

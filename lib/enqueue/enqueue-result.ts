@@ -1,7 +1,9 @@
-import { DuplicateTaskError, type RefusedTask, TaskIdConflictError } from '../errors.js';
+import type { Owner, RepeatReply } from '../broker/uniqueness.js';
+import { DuplicateTaskError, TaskIdConflictError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
-import type { TaskInfo } from '../task/info.js';
+import { ExistingTaskInfo, type TaskInfo } from '../task/info.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
+import type { TaskMessage } from '../wire/message.js';
 import type { EnqueueReply } from './producing.js';
 import { infoOf, type PreparedTask } from './prepared-task.js';
 
@@ -27,23 +29,36 @@ export function resultOf(
   events: AsynqEvents | undefined,
   span?: EnqueueSpan,
 ): EnqueueResult {
-  const error = statusError(status, task.request.message);
+  const error = replyError(status, task.request.message);
   span?.end(error);
   if (error) return { ok: false, error };
-  const info = infoOf(task);
+  const owner = typeof status === 'object' ? (status as RepeatReply).owner : undefined;
+  if (owner && (status as RepeatReply).status !== 'enqueued') return { ok: true, info: existingInfo(task, owner) };
+  const info = owner ? infoOf({ ...task, state: owner.state!, nextProcessAt: millisecondsOf(owner) }) : infoOf(task);
   if (events?.wants('taskEnqueued')) events.emit('taskEnqueued', { task: info });
   return { ok: true, info };
 }
 
 /** The error of a task that was not stored. */
-export function statusError(status: EnqueueReply, task: RefusedTask): Error | undefined {
-  if (typeof status !== 'string') return status;
+export function replyError(reply: EnqueueReply, task: TaskMessage): Error | undefined {
+  if (reply instanceof Error) return reply;
+  if (reply === 'enqueued') return undefined;
+  const { status, owner }: RepeatReply = typeof reply === 'string' ? { status: reply } : reply;
   switch (status) {
-    case 'enqueued':
-      return undefined;
     case 'duplicate':
-      return new DuplicateTaskError(task);
+      return new DuplicateTaskError(task, { holder: owner && { queue: task.queue, id: owner.id, state: owner.state } });
     case 'conflict':
       return new TaskIdConflictError(task);
+    default:
+      return undefined;
   }
 }
+
+/** The task that another call has created. One that was replaced has the message of this call. */
+function existingInfo({ request }: PreparedTask, owner: Owner): TaskInfo {
+  const { id, state = 'completed', message = { ...request.message, id } } = owner;
+  return new ExistingTaskInfo(message, { state, nextProcessAt: millisecondsOf(owner) });
+}
+
+const millisecondsOf = ({ processAt }: Owner): number | undefined =>
+  processAt === undefined ? undefined : processAt * 1000;

@@ -1,4 +1,5 @@
 import type { EnqueueRequest } from '../broker/broker.js';
+import type { RepeatName } from '../task/repeats.js';
 import { toTaskInfo, type TaskInfo } from '../task/info.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
 import type { TaskState } from '../wire/states.js';
@@ -11,6 +12,8 @@ export interface PreparedTask {
   readonly nextProcessAt: number | undefined;
   /** It has links, and goes the way of those: see `linked`. */
   readonly linked?: true;
+  /** The option that says what happens when there is such a task already; then `request` is a RepeatRequest. */
+  readonly repeats?: RepeatName;
 }
 
 /**

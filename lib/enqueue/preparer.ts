@@ -3,10 +3,12 @@ import type { EnqueueRequest } from '../broker/broker.js';
 import { ceilSeconds } from '../clock.js';
 import { InvalidTaskError } from '../errors.js';
 import { jsonCodec, type PayloadCodec } from '../task/codec.js';
-import { readCallLinks } from '../task/link-settings.js';
+import { readCallLinks, readKeyText } from '../task/link-settings.js';
 import { CALL_LINK_NAMES, type CallLinks, type LinkSettings } from '../task/links.js';
 import { requireCodec, type TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
+import { checkRepeat, requireRepeatKey } from '../task/repeat-checks.js';
+import type { RepeatSettings } from '../task/repeats.js';
 import { withVersion } from '../task/payload-versions.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES, requirePayloadSize } from '../task/payload-size.js';
 import { applyOptions, DEFAULT_SETTINGS, name, type TaskSettings } from '../task/settings.js';
@@ -15,6 +17,7 @@ import { EXPIRY_HEADER, expiryText } from '../wire/expiry.js';
 import { Keyspace } from '../wire/keys.js';
 import { linked } from './linked-task.js';
 import { prepared, type PreparedTask } from './prepared-task.js';
+import { type Key, repeated, repeating } from './repeats.js';
 
 /** asynq's timeout of a task with neither timeout nor deadline. */
 const DEFAULT_TIMEOUT_SECONDS = 1800;
@@ -28,6 +31,8 @@ export interface TaskKind {
   readonly codec: PayloadCodec;
   /** Only when its tasks wait for others, or their ends are remembered. */
   readonly links: LinkSettings | undefined;
+  /** The business id of its tasks. */
+  readonly key: Key | undefined;
 }
 
 /**
@@ -68,7 +73,13 @@ export class Preparer {
     const settings = applyOptions(kind.settings, options, CALL_LINK_NAMES);
     if (typeof task !== 'string' && options.headers) withVersion(settings.headers, task.versions, `task "${type}"`);
     const base = typeof task === 'string' ? undefined : task.links;
-    return { type, settings, codec, links: linksInUse(readCallLinks(type, base, options, settings.group)) };
+    const own = options.key === undefined ? undefined : readKeyText(options.key, `key of task "${type}"`);
+    const links = linksInUse(readCallLinks(type, base, options, settings.group));
+    const key = own ?? kind.key;
+    checkRepeat(type, settings, links);
+    if (own === undefined) return { type, settings, codec, links, key };
+    requireUse(type, settings.repeat, links);
+    return { type, settings, codec, links: links && { ...links, key: () => own }, key };
   }
 
   /**
@@ -77,19 +88,34 @@ export class Preparer {
    */
   prepare(kind: TaskKind, payload: unknown, now: number): PreparedTask {
     const { settings } = kind;
-    const startAt = settings.processIn === undefined ? settings.processAt : now + settings.processIn;
+    const processIn = settings.repeat?.policy === 'debounce' ? settings.repeat.time : settings.processIn;
+    const startAt = processIn === undefined ? settings.processAt : now + processIn;
     const delayedTo = startAt !== undefined && startAt > now ? startAt : undefined;
     const bytes = encodePayload(kind, payload);
     if (bytes !== undefined && bytes.length > this.maxPayloadSize) {
       requirePayloadSize(bytes, this.maxPayloadSize, `payload of task "${kind.type}"`);
     }
-    const request = this.request(kind, bytes, delayedTo, now);
+    let request = this.request(kind, bytes, delayedTo, now);
+    if (settings.repeat !== undefined) {
+      requireRepeatKey(kind.type, settings.repeat, kind.key);
+      const keys = this.keyspace.queue(settings.queue);
+      const made = repeating(request, kind, settings.repeat, { payload, bytes, keys, now, delayedTo });
+      if (made.repeat) return repeated(made.request, made.repeat, settings.repeat.option, now, delayedTo);
+      request = made.request;
+    }
     if (kind.links !== undefined) return linked(request, kind.links, payload, now, delayedTo);
     return prepared(request, now, delayedTo);
   }
 
   private kindOfType(type: string): TaskKind {
-    return { type: checkedType(type), settings: this.defaults, codec: this.codec, links: undefined };
+    const kind = {
+      type: checkedType(type),
+      settings: this.defaults,
+      codec: this.codec,
+      links: undefined,
+      key: undefined,
+    };
+    return kind;
   }
 
   private kindOfDefinition(task: TaskDefinition): TaskKind {
@@ -106,7 +132,9 @@ export class Preparer {
     const settings = versions ? { ...own, headers: withVersion(own.headers, versions, `task "${type}"`) } : own;
     requireCodec(codec, `codec of task ${describe(type)}`);
     const used = links && readCallLinks(checkedType(type), links, {}, settings.group);
-    return { type: checkedType(type), settings, codec, links: linksInUse(used) };
+    const kind = { type: checkedType(type), settings, codec, links: linksInUse(used), key: links?.key };
+    checkRepeat(kind.type, settings, kind.links);
+    return kind;
   }
 
   private request(
@@ -160,6 +188,14 @@ function expiringHeaders(type: string, { headers, expiresIn, onExpiry, group }: 
 /** A key alone is for the definitions that this one waits for. */
 const linksInUse = (links: LinkSettings | undefined): LinkSettings | undefined =>
   links && (links.rememberFor > 0 || links.after.length > 0) ? links : undefined;
+
+/** @throws InvalidTaskError when a call names a key for nothing */
+function requireUse(type: string, repeat: RepeatSettings | undefined, links: LinkSettings | undefined): void {
+  if (repeat?.by === 'key' || repeat?.by === 'identity' || links) return;
+  throw new InvalidTaskError(
+    `key of task "${type}" is used by nothing; give once, debounce, throttle, latest or supersede, or unique: { for, by: 'key' }`,
+  );
+}
 
 const checkedType = (type: unknown): string => name(type, 'task typename', 'task typename cannot be empty');
 

@@ -1,4 +1,5 @@
 import type { EnqueueRequest, EnqueueStatus } from '../broker/broker.js';
+import type { RepeatReply } from '../broker/uniqueness.js';
 
 /** What takes tasks for one queue: the broker's producer, or the way of tasks with links. */
 export interface Producing {
@@ -6,4 +7,4 @@ export interface Producing {
   enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<readonly EnqueueReply[]>;
 }
 
-export type EnqueueReply = EnqueueStatus | Error;
+export type EnqueueReply = EnqueueStatus | RepeatReply | Error;

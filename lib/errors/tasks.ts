@@ -12,12 +12,26 @@ export interface RefusedTask {
   readonly queue: string;
 }
 
+/** The task that keeps another out. */
+export interface LockHolder {
+  readonly queue: string;
+  readonly id: string;
+  /** `undefined`: it is over and was not kept, but its lock lasts. */
+  readonly state: string | undefined;
+}
+
 /** Another task holds the unique lock (asynq's ErrDuplicateTask). */
 export class DuplicateTaskError extends AsynqError {
   readonly code = 'ASYNQ_DUPLICATE_TASK';
-  constructor({ type, queue }: RefusedTask, options?: ErrorOptions) {
-    const holder = `another of type "${type}" with the same payload holds the unique lock in queue "${queue}"`;
-    super(`task already exists: ${holder}`, options);
+  /** The task in the way, as it was right after the call; `undefined` when that is not known. */
+  readonly holder: LockHolder | undefined;
+  constructor({ type, queue }: RefusedTask, options: ErrorOptions & { readonly holder?: LockHolder | undefined } = {}) {
+    const { holder, ...others } = options;
+    const other = holder
+      ? `task "${holder.id}" of type "${type}", which is ${holder.state ?? 'over'},`
+      : `another of type "${type}" with the same payload`;
+    super(`task already exists: ${other} holds the unique lock in queue "${queue}"`, others);
+    this.holder = holder;
   }
 }
 

@@ -15,4 +15,6 @@ export type InspectorBroker = Pick<
   | 'batches'
   | 'workflows'
   | 'obstacles'
+  | 'uniqueness'
+  | 'keyPrefix'
 >;

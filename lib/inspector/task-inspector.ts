@@ -9,6 +9,7 @@ import { explain } from './explain/explain.js';
 import type { TaskExplanation } from './explain/reasons.js';
 import { requireQueue, requireQueueName } from './known-queue.js';
 import { type ListOptions, toListRequest } from './list-options.js';
+import { type LockList, type LockListOptions, listLocks } from './locks.js';
 import type { ArchiveOptions, MoveOptions } from './move-options.js';
 import { QueueInspector } from './queue-inspector.js';
 import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
@@ -50,6 +51,17 @@ export abstract class TaskInspector extends QueueInspector {
    */
   explain({ queue, id }: Pick<TaskInfo, 'queue' | 'id'>): Promise<TaskExplanation> {
     return explain(this.broker, queue, id);
+  }
+
+  /**
+   * The locks of unique tasks, also those that Go has taken: who holds each, and until when. One page goes over some ten thousand keys of Redis, so
+   * it may be empty though more follow; a lock may come twice.
+   *
+   * @throws InvalidOptionError; QueueNotFoundError; BrokerUnavailableError
+   * @example const { locks, cursor } = await inspector.locks('default');
+   */
+  locks(queue: string, options?: LockListOptions): Promise<LockList> {
+    return listLocks(this.broker, queue, options);
   }
 
   /** The tasks of one state (and group), page by page. Tasks in an aggregation set are in no list. */

@@ -26,7 +26,7 @@ function enqueueOptions(options: TaskOptions): EnqueueOption[] {
   if (deadline !== undefined) found.push({ name: 'Deadline', value: deadline });
   time('ExpiresIn', expiresIn);
   if (onExpiry !== undefined) found.push({ name: 'OnExpiry', value: onExpiry });
-  time('Unique', unique);
+  time('Unique', typeof unique === 'object' ? unique.for : unique);
   if (processAt !== undefined) found.push({ name: 'ProcessAt', value: processAt });
   time('ProcessIn', processIn);
   if (taskId !== undefined) found.push({ name: 'TaskID', value: taskId });

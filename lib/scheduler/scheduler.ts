@@ -1,5 +1,6 @@
 import { withTimeout } from '../async.js';
 import type { Broker } from '../broker/broker.js';
+import { refuseRepeat } from '../enqueue/repeats.js';
 import { Preparer } from '../enqueue/preparer.js';
 import type { PayloadArguments } from '../client/types.js';
 import { parseDuration, type Duration } from '../duration.js';
@@ -232,7 +233,9 @@ export class AsynqScheduler {
     const { plan, task: taskOptions } = readPeriodicOptions(options);
     const kind = this.preparer.kindOf(task, taskOptions);
     const schedule = readSpec(spec, plan.tz);
-    const payloadBytes = this.preparer.prepare(kind, payload, this.broker.clock.now()).request.message.payload;
+    const prepared = this.preparer.prepare(kind, payload, this.broker.clock.now());
+    refuseRepeat(prepared, 'a periodic entry');
+    const payloadBytes = prepared.request.message.payload;
     const given = typeof task === 'string' ? taskOptions : { ...task.options, ...taskOptions };
     const texts = optionTexts(given);
     const id = plan.id ?? deriveId(spec, plan.tz, kind.type, payloadBytes, texts);

@@ -11,6 +11,7 @@ import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { Expiry } from '../wire/expiry.js';
+import { UNIQUE_UNTIL_HEADER, UNTIL_STARTED } from '../wire/unique-until.js';
 import { abort } from './attempt/abort.js';
 import { ActiveTask, unreadableMessage, type Verdict } from './attempt/active-task.js';
 import type { AttemptServices } from './attempt/attempt-services.js';
@@ -33,7 +34,7 @@ import type { QueueRegistry } from './fetching/queue-registry.js';
 import type { QueueState } from './fetching/queue-state.js';
 
 export interface ExecutorOptions {
-  readonly broker: Pick<Broker, 'consumer'>;
+  readonly broker: Pick<Broker, 'consumer' | 'uniqueness'>;
   readonly relay: Pick<Relay, 'carry'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
@@ -159,9 +160,9 @@ export class Executor implements Exchanger, Attempts, BatchStarter {
     const newer = task.message.headers && this.options.newerPayloads.waitlistOf(task, handler);
     if (newer) return this.defer(task, newer);
     const limiter = isLimited ? this.options.limiters.of(handler) : undefined;
-    if (!limiter) return this.run(task, handler);
+    if (!limiter) return this.begin(task, handler);
     const admitted = limiter.admit(task);
-    if (admitted === true) this.run(task, handler);
+    if (admitted === true) this.begin(task, handler);
     else if (admitted === false) this.defer(task, limiter.scope);
     else void this.admitLater(task, handler, limiter.scope, admitted);
   }
@@ -170,7 +171,7 @@ export class Executor implements Exchanger, Attempts, BatchStarter {
   private async admitLater(task: ActiveTask, handler: TaskHandlerEntry, scope: string, admitted: Promise<boolean>) {
     if (!(await admitted)) this.defer(task, scope);
     else if (task.verdict || task.lost || task.aborted) this.end(task, false, task.aborted);
-    else this.run(task, handler);
+    else this.begin(task, handler);
   }
 
   /** Its payload is too new, or a limit of its handler was reached: it waits as if it had not been claimed. */
@@ -184,6 +185,25 @@ export class Executor implements Exchanger, Attempts, BatchStarter {
     reportExpired(this.options.events, task, expiry);
     this.conclude(task, this.options.verdicts.expired(task, expiry));
     this.end(task, false, undefined);
+  }
+
+  /** Frees the lock of a task that is unique until a handler begins. */
+  private begin(task: ActiveTask, handler: TaskHandlerEntry): void {
+    const { uniqueKey, headers } = task.message;
+    if (uniqueKey !== '' && headers?.[UNIQUE_UNTIL_HEADER] === UNTIL_STARTED) void this.beginUnlocked(task, handler);
+    else this.run(task, handler);
+  }
+
+  /** Without Redis the lock stays: the task goes back, as its handler would run while it keeps others out. */
+  private async beginUnlocked(task: ActiveTask, handler: TaskHandlerEntry): Promise<void> {
+    const { broker, verdicts } = this.options;
+    try {
+      await broker.uniqueness.release(task.queue, task.message.uniqueKey, task.id);
+    } catch {
+      this.conclude(task, verdicts.requeue(task));
+    }
+    if (task.verdict || task.lost || task.aborted) this.end(task, false, task.aborted);
+    else this.run(task, handler);
   }
 
   private run(task: ActiveTask, handler: TaskHandlerEntry): void {

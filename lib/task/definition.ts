@@ -8,6 +8,7 @@ import { DEFINITION_LINK_NAMES, type DefinitionLinks, type LinkSettings } from '
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
 import { type PayloadVersions, readVersions, type ReadVersions, withVersion } from './payload-versions.js';
 import { pickLimits, TASK_LIMIT_NAMES, type TaskLimits } from './limits.js';
+import { checkRepeat } from './repeat-checks.js';
 import { applyOptions, DEFAULT_SETTINGS, name } from './settings.js';
 
 /**
@@ -97,7 +98,7 @@ export function defineTask<P>(type: string, options: DefinitionOptions<P, unknow
   const { version, upgrade, ...unversioned } = others;
   const { retryDelay, isFailure, codec, concurrency, globalConcurrency, rateLimit, limitScope, ...defaults } =
     unversioned;
-  applyOptions(DEFAULT_SETTINGS, defaults);
+  const settings = applyOptions(DEFAULT_SETTINGS, defaults);
   if (retryDelay !== undefined) requireFunction(retryDelay, `retryDelay of task "${type}"`, InvalidTaskError);
   if (isFailure !== undefined) requireFunction(isFailure, `isFailure of task "${type}"`, InvalidTaskError);
   if (codec !== undefined) requireCodec(codec, `codec of task "${type}"`);
@@ -107,6 +108,7 @@ export function defineTask<P>(type: string, options: DefinitionOptions<P, unknow
   withVersion(defaults.headers, versions, `task "${type}"`);
   const wanted = { key, rememberFor, after, onFailure, waitAtMost, onTimeout, missing };
   const links = readDefinitionLinks(type, wanted, defaults.group);
+  checkRepeat(type, settings, links);
   return Object.freeze({
     type,
     options: Object.freeze(defaults),

@@ -56,6 +56,13 @@ export class TaskInfo<R = unknown> {
   declare readonly completedAt: Date | undefined;
   /** What the handler returned or wrote; `undefined` if nothing. */
   declare readonly result: Buffer | undefined;
+  /**
+   * `false` in the info of an enqueue that created no task, as there was one already: this is that one, as it is now. Else `true`. If it is over and
+   * was not kept, only its id is known, and its state is `completed`.
+   */
+  get created(): boolean {
+    return true;
+  }
 
   constructor(message: TaskMessage, standing: TaskStanding) {
     this.id = message.id;
@@ -114,12 +121,20 @@ export class TaskInfo<R = unknown> {
       retention,
       ...(this.completedAt && { completedAt: this.completedAt.toJSON() }),
       ...(result && { result: result.value, resultEncoding: result.encoding }),
+      ...(!this.created && { created: false }),
     };
   }
 }
 
+/** A task that was there already: an enqueue has created none. */
+export class ExistingTaskInfo extends TaskInfo {
+  override get created(): boolean {
+    return false;
+  }
+}
+
 /** The fields of a task, without the class. */
-export type TaskDetails = Omit<TaskInfo, 'toJSON' | '__types' | 'expiresAt'>;
+export type TaskDetails = Omit<TaskInfo, 'toJSON' | '__types' | 'expiresAt' | 'created'>;
 
 /**
  * A {@link TaskInfo} as JSON. Times in ISO 8601, durations in milliseconds; fields without a value
@@ -149,6 +164,8 @@ export interface TaskInfoJson {
   /** As `resultEncoding` says. */
   readonly result?: unknown;
   readonly resultEncoding?: BytesEncoding;
+  /** An enqueue has created no task: this is the one that was there. */
+  readonly created?: false;
 }
 
 /** The fields of a task that are not in its message. */

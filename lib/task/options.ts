@@ -1,5 +1,6 @@
 import type { Duration } from '../duration.js';
 import type { ExpiryPolicy } from '../wire/expiry.js';
+import type { DebounceOptions, UniqueOptions } from './repeats.js';
 
 /**
  * Options of a task, with asynq's names. In a definition they are the defaults of its tasks; in a
@@ -43,9 +44,35 @@ export interface TaskOptions {
    * Makes the task unique for this long, at least 1 second: while the lock lasts, another task with
    * the same queue, type and payload is refused (DuplicateTaskError). The lock ends when the task
    * succeeds. The wait of a delayed task is added, and `waitAtMost` of one that waits for others. In
-   * whole seconds, rounded up. Default: not unique.
+   * whole seconds, rounded up. An object says more: see UniqueOptions. Default: not unique. Excludes the five options below.
    */
-  unique?: Duration;
+  unique?: Duration | UniqueOptions;
+  /**
+   * At most one task of this type and key, and no other until so long after it has succeeded; at least 1 second, in whole seconds, rounded
+   * up. A further call returns the one that exists, with `created: false`. It needs `key`. It sets the id of the task and, if that is
+   * longer, its retention. Default: not.
+   */
+  once?: Duration;
+  /**
+   * The task runs `wait` after the last call with its key, with the payload of that call, and `maxWait` after the first at the latest. It needs
+   * `key`. Default: not debounced.
+   */
+  debounce?: DebounceOptions;
+  /**
+   * The first task runs; others of its key, or without a key of its payload, are dropped within that time: the call returns the first, with
+   * `created: false`. At least 1 second, in whole seconds, rounded up. Default: not throttled.
+   */
+  throttle?: Duration;
+  /**
+   * While a task of this key runs, one more follows, with the payload of the last call. One that has not started gets that payload. It
+   * needs `key`. Default `false`.
+   */
+  latest?: boolean;
+  /**
+   * A new task cancels the one of its key that runs, which is deleted then; one that has not started gets the new payload. It needs `key`. Default
+   * `false`.
+   */
+  supersede?: boolean;
   /**
    * The earliest start; whole seconds, rounded up. Not later than now: at once. Excludes
    * `processIn`.
@@ -86,6 +113,11 @@ export const TASK_OPTION_NAMES = [
   'expiresIn',
   'onExpiry',
   'unique',
+  'once',
+  'debounce',
+  'throttle',
+  'latest',
+  'supersede',
   'processAt',
   'processIn',
   'taskId',

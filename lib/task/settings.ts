@@ -13,6 +13,16 @@ import {
 import type { ExpiryPolicy } from '../wire/expiry.js';
 import { WAITING_GROUP } from '../wire/keys.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
+import {
+  isUniqueTime,
+  readDebounce,
+  readOnce,
+  readSwitch,
+  readThrottle,
+  readUnique,
+  REPEAT_NAMES,
+  type RepeatSettings,
+} from './repeats.js';
 
 /** Options after all checks, in the units of the store. */
 export interface TaskSettings {
@@ -25,8 +35,9 @@ export interface TaskSettings {
   /** Milliseconds; 0 = it does not expire. */
   readonly expiresIn: number;
   readonly onExpiry: ExpiryPolicy;
-  /** Milliseconds; 0 = not unique. */
+  /** Milliseconds of asynq's lock; 0 = not unique, or as `repeat` says. */
   readonly unique: number;
+  readonly repeat: RepeatSettings | undefined;
   /** Milliseconds since the epoch. At most one of `processAt` and `processIn` is set. */
   readonly processAt: number | undefined;
   /** Milliseconds from the call on. */
@@ -51,6 +62,7 @@ export const DEFAULT_SETTINGS: TaskSettings = Object.freeze({
   expiresIn: 0,
   onExpiry: 'archive',
   unique: 0,
+  repeat: undefined,
   processAt: undefined,
   processIn: undefined,
   taskId: undefined,
@@ -83,8 +95,14 @@ const APPLY = new Map<string, (draft: Draft, value: never) => void>(
       draft.onExpiry = expiryPolicy(value);
     },
     unique: (draft, value: unknown) => {
-      draft.unique = lockTime(value);
+      draft.unique = isUniqueTime(value) ? lockTime(value) : 0;
+      draft.repeat = isUniqueTime(value) ? undefined : readUnique(value);
     },
+    once: (draft, value: unknown) => repeat(draft, readOnce(value)),
+    debounce: (draft, value: unknown) => repeat(draft, readDebounce(value)),
+    throttle: (draft, value: unknown) => repeat(draft, readThrottle(value)),
+    latest: (draft, value: unknown) => repeatSwitch(draft, 'latest', value),
+    supersede: (draft, value: unknown) => repeatSwitch(draft, 'supersede', value),
     processAt: (draft, value: unknown) => {
       draft.processAt = time(value, 'processAt');
       draft.processIn = undefined;
@@ -119,6 +137,7 @@ export function applyOptions(base: TaskSettings, options: TaskOptions, further: 
   if (options.processAt !== undefined && options.processIn !== undefined) {
     throw new InvalidTaskError('processAt and processIn exclude each other; give one of them');
   }
+  refuseTwoRepeats(options);
   const draft: Draft = { ...base };
   for (const key of Object.keys(options) as (keyof TaskOptions)[]) {
     const apply = APPLY.get(key);
@@ -126,6 +145,28 @@ export function applyOptions(base: TaskSettings, options: TaskOptions, further: 
     else if (options[key] !== undefined) apply(draft, options[key] as never);
   }
   return draft;
+}
+
+/** The last option about repeats replaces an earlier one. */
+function repeat(draft: Draft, settings: RepeatSettings): void {
+  draft.unique = 0;
+  draft.repeat = settings;
+}
+
+/** `false` ends only the option of this name. */
+function repeatSwitch(draft: Draft, option: 'latest' | 'supersede', value: unknown): void {
+  const settings = readSwitch(option, value);
+  if (settings) repeat(draft, settings);
+  else if (draft.repeat?.option === option) draft.repeat = undefined;
+}
+
+function refuseTwoRepeats(options: TaskOptions): void {
+  let first: string | undefined;
+  for (const name of REPEAT_NAMES) {
+    if (options[name] === undefined || options[name] === false) continue;
+    if (first) throw new InvalidTaskError(`${first} and ${name} exclude each other; give one of them`);
+    first = name;
+  }
 }
 
 const LONE_SURROGATE = /\p{Surrogate}/u;

@@ -2,6 +2,7 @@ import type { LinkedRequest } from '../broker/links.js';
 import { taskIdOfStep, type NewRun, type NewStep } from '../broker/workflows.js';
 import { ceilSeconds } from '../clock.js';
 import { refuseMarks } from '../enqueue/linked-task.js';
+import { refuseRepeat } from '../enqueue/repeats.js';
 import type { Preparer, TaskKind } from '../enqueue/preparer.js';
 import { InvalidWorkflowError } from '../errors.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
@@ -64,11 +65,9 @@ function toNewStep({ name, task, payload, after, onFailure, optional, options }:
   // The wait of `processIn` begins when the step is ready.
   const expiresIn = settings.expiresIn && settings.expiresIn + delay;
   const placed = { ...settings, processIn: undefined, expiresIn, taskId: taskIdOfStep(by.id, name) };
-  const request: LinkedRequest = by.preparer.prepare(
-    { ...kind, links: marksOf(kind), settings: placed },
-    payload,
-    by.now,
-  ).request;
+  const prepared = by.preparer.prepare({ ...kind, links: marksOf(kind), settings: placed }, payload, by.now);
+  refuseRepeat(prepared, `step "${name}"`);
+  const request: LinkedRequest = prepared.request;
   const { message, processAt, uniqueTtl, madeId, mark } = request;
   const ttl = uniqueTtl === undefined ? undefined : uniqueTtl + ceilSeconds(delay);
   const injected = by.span ? by.span.inject(message) : message;

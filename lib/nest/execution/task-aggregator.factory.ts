@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ContextIdFactory, ModuleRef } from '@nestjs/core';
 import type { Broker } from '../../broker/broker.js';
 import { readItem } from '../../client/item.js';
+import { refuseRepeat } from '../../enqueue/repeats.js';
 import type { PreparedTask } from '../../enqueue/prepared-task.js';
 import { Preparer } from '../../enqueue/preparer.js';
 import { InvalidTaskError } from '../../errors.js';
@@ -54,7 +55,9 @@ function groupedTask({ id, type, payload, headers = {} }: TaskMessage, codec: Pa
 function prepare(preparer: Preparer, made: object, queue: string, now: number): PreparedTask {
   const { task, payload, options } = readItem(made, 'an aggregated task');
   if (options !== undefined) refuseCallLinks(options, 'an aggregated task');
-  return preparer.prepare(preparer.kindOf(task, { ...options, queue }), payload, now);
+  const prepared = preparer.prepare(preparer.kindOf(task, { ...options, queue }), payload, now);
+  refuseRepeat(prepared, 'an aggregated task');
+  return prepared;
 }
 
 type Invoke = (queue: string, ...args: Parameters<Aggregate>) => unknown;

@@ -1,0 +1,63 @@
+import type { Broker, EnqueueRequest } from '../broker/broker.js';
+import type { RepeatReply, RepeatRequest } from '../broker/uniqueness.js';
+import type { EnqueueReply, Producing } from '../enqueue/producing.js';
+import type { Relay } from '../links/relay.js';
+
+/** The part of a broker that takes tasks with a policy for repeats. */
+export type RepeatBroker = Pick<Broker, 'uniqueness' | 'cancellation' | 'clock'>;
+
+/** Enqueues tasks that have a policy for repeats, and cancels those that they supersede. */
+export class RepeatProducer implements Producing {
+  constructor(
+    private readonly broker: RepeatBroker,
+    private readonly relay: Pick<Relay, 'carry'>,
+  ) {}
+
+  /** @param requests as `repeated` has made them */
+  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<readonly RepeatReply[]> {
+    const reply = await this.broker.uniqueness.enqueue(queue, requests as readonly RepeatRequest[]);
+    this.relay.carry(reply);
+    const cancelled = reply.replies.flatMap(({ superseded }, index) =>
+      superseded === undefined ? [] : this.cancel(superseded, requests[index]!.message.id),
+    );
+    if (cancelled.length > 0) await Promise.all(cancelled);
+    return reply.replies;
+  }
+
+  /** The new task is stored: a cancellation that cannot be recorded rejects the call, but loses nothing. */
+  private async cancel(id: string, by: string): Promise<void> {
+    const { cancellation, clock } = this.broker;
+    const reason = `superseded by task "${by}"`;
+    await cancellation.recordCancellation({ id, at: clock.now(), outcome: 'delete', reason });
+    await cancellation.publishCancellation(id);
+  }
+}
+
+/** Finds the tasks that keep others out, for their errors. */
+export class NamingProducer implements Producing {
+  constructor(
+    private readonly producer: Producing,
+    private readonly uniqueness: Pick<Broker['uniqueness'], 'describe'>,
+  ) {}
+
+  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<readonly EnqueueReply[]> {
+    const replies = await this.producer.enqueue(queue, requests);
+    return replies.includes('duplicate') ? this.named(queue, requests, replies) : replies;
+  }
+
+  private async named(
+    queue: string,
+    requests: readonly EnqueueRequest[],
+    replies: readonly EnqueueReply[],
+  ): Promise<readonly EnqueueReply[]> {
+    const refused = requests.filter((_, index) => replies[index] === 'duplicate');
+    const locks = [...new Set(refused.map(({ message }) => message.uniqueKey))];
+    // The task is refused, whether or not the other can be named.
+    const found = await this.uniqueness.describe(queue, locks).catch(() => []);
+    const owners = new Map(found.map(({ lock, owner }) => [lock, owner]));
+    return replies.map((reply, index): EnqueueReply => {
+      const owner = reply === 'duplicate' && owners.get(requests[index]!.message.uniqueKey);
+      return owner ? { status: 'duplicate', owner } : reply;
+    });
+  }
+}
