@@ -11,6 +11,7 @@ import { addStats } from './commands/stats.js';
 import { addTaskActions } from './commands/task-act.js';
 import { addTaskBulk } from './commands/task-all.js';
 import { addTaskEnqueue } from './commands/task-enqueue.js';
+import { addTaskExplain } from './commands/task-explain.js';
 import { addTaskReading } from './commands/task-list.js';
 import { addVersion } from './commands/version.js';
 import { addWorkflowCommands } from './commands/workflow.js';
@@ -24,6 +25,7 @@ export function buildProgram(invocation: Invocation): Command {
   addQueueCommands(root, invocation);
   const task = addGroup(root, 'task', 'manage tasks');
   addTaskReading(task, invocation);
+  addTaskExplain(task, invocation);
   addTaskActions(task, invocation);
   addTaskEnqueue(task, invocation);
   addTaskBulk(task, invocation);

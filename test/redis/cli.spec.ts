@@ -66,6 +66,28 @@ describe('the command line', () => {
       expect(await lines('task run -q default -i waiting')).toEqual(['Task "waiting" of queue "default" is pending']);
     });
 
+    it('explains why a task does not run', async ({ driver, lines, json }) => {
+      await arrange(driver);
+      expect(await lines('task explain -q default -i scheduled')).toEqual([
+        'Task "scheduled" of queue "default" (email:scheduled) is scheduled:',
+        '- It is scheduled for 2030-06-15T13:00:00Z (in 1h0m0s).',
+        '- No server runs.',
+      ]);
+      expect(await json('task explain -q default -i pending')).toEqual({
+        queue: 'default',
+        id: 'pending',
+        type: 'email:pending',
+        state: 'pending',
+        summary: 'No server runs.',
+        reasons: [{ kind: 'notServed', servers: 0, text: 'No server runs.' }],
+        timestamp: '2030-06-15T12:00:00.000Z',
+      });
+      expect(await lines('task explain -q defualt -i none')).toEqual([
+        'Task "none" of queue "defualt":',
+        expect.stringContaining('Did you mean "default"?'),
+      ]);
+    });
+
     it('shows a task', async ({ driver, run, lines, json }) => {
       await arrange(driver);
       expect(await lines('task inspect -q default -i retry')).toEqual([

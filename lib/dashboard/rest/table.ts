@@ -16,6 +16,7 @@ import { redisRoutes } from './routes/redis.js';
 import { serverRoutes, serverSchemas } from './routes/servers.js';
 import { taskRoutes } from './routes/tasks.js';
 import { workflowRoutes, workflowSchemas } from './routes/workflows.js';
+import { explanationSchemas } from './shapes/explanation.js';
 import { listedTaskSchemas } from './shapes/listed-task.js';
 import { queueSchemas } from './shapes/queue.js';
 import { taskSchemas } from './shapes/task.js';
@@ -49,6 +50,7 @@ export const schemas = {
   ...listedTaskSchemas,
   ...taskSchemas,
   ...waitSchemas,
+  ...explanationSchemas,
   ...serverSchemas,
   ...entrySchemas,
   ...liveSchemas,

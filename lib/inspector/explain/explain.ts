@@ -10,7 +10,7 @@ import { fleetOf } from './fleet.js';
 import { handlerLimits, queueLimits, waitlistsOf } from './limits.js';
 import type { TaskExplanation, TaskReason } from './reasons.js';
 import { capacity, obstacles, wrongClocks } from './server-reasons.js';
-import { stateReason } from './state-reasons.js';
+import { stateReason, tooLate } from './state-reasons.js';
 import { explainedReason } from './words.js';
 
 export type ExplainingBroker = Pick<Broker, 'inspection' | 'links' | 'obstacles' | 'clock'>;
@@ -70,7 +70,7 @@ async function reasonsOf(broker: ExplainingBroker, known: Case): Promise<TaskRea
   const first = stateReason(known);
   const isOver = state === 'completed' || state === 'archived';
   if (isOver || first?.kind === 'running') return [first!];
-  const blocked = obstacles(known);
+  const blocked = [...obstacles(known), ...tooLate(known)];
   const after = [...(await handlerLimits(broker, known)), ...wrongClocks(known)];
   if (first) return [first, ...blocked, ...after];
   if (known.position.waitlist) return [...deferredFirst([...blocked, ...after])];

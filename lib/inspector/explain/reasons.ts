@@ -1,4 +1,5 @@
 import type { TaskState } from '../../wire/states.js';
+import type { ExpiryPolicy } from '../../wire/expiry.js';
 import type { PublishedLimits } from '../../broker/server-profile.js';
 import type { WaitedFor } from '../waits.js';
 
@@ -88,6 +89,13 @@ export type TaskReason =
   | { readonly kind: 'noHandler'; readonly servers: readonly ServerRef[]; readonly others: number }
   /** Servers of its queue of which nobody knows what they handle: Go's, or of older releases. */
   | { readonly kind: 'handlersUnknown'; readonly servers: readonly ServerRef[] }
+  /** It expired before it began, or its deadline has passed: a server that takes it archives or drops it. */
+  | {
+      readonly kind: 'tooLate';
+      readonly at: Date;
+      readonly limit: 'expiry' | 'deadline';
+      readonly outcome: ExpiryPolicy;
+    }
   /** Its payload is newer than all servers know. `deferred`: it waits for one that knows it. */
   | {
       readonly kind: 'payloadTooNew';

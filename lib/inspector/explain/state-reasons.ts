@@ -1,11 +1,24 @@
 import { RECOVERY_GRACE_SECONDS } from '../../broker/broker.js';
 import { toDate } from '../../clock.js';
+import { expiryOf } from '../../wire/expiry.js';
 import type { Case } from './case.js';
 import { refOf } from './fleet.js';
 import type { TaskReason } from './reasons.js';
 
 const at = (seconds: number): Date => toDate(seconds * 1000);
 const atOrNever = (seconds: number): Date | undefined => (seconds === 0 ? undefined : at(seconds));
+
+/** The task is too late to run: it has not begun in time, or its deadline has passed. */
+export function tooLate({ task: { message }, now }: Case): TaskReason[] {
+  const expiry = expiryOf(message.headers);
+  const isNew = message.retried === 0 && message.lastFailedAt === 0;
+  if (expiry && expiry.at < now && isNew) {
+    return [{ kind: 'tooLate', at: toDate(expiry.at), limit: 'expiry', outcome: expiry.policy }];
+  }
+  const { deadline } = message;
+  if (deadline === 0 || deadline * 1000 > now) return [];
+  return [{ kind: 'tooLate', at: at(deadline), limit: 'deadline', outcome: 'archive' }];
+}
 
 /** What the state of a task says: it runs, it is over, or it waits for a time, for tasks or in a group. */
 export function stateReason(known: Case): TaskReason | undefined {

@@ -52,6 +52,8 @@ export function reasonText(reason: TaskReason, now: number): string {
         : `Some servers of its queue have no handler for its type, and it fails if one of them takes it: ${names(reason.servers.map(serverName))}.`;
     case 'handlersUnknown':
       return `It is not known whether a server has a handler for its type: Go's servers, and older releases, do not publish their handlers. They are ${names(reason.servers.map(serverName))}.`;
+    case 'tooLate':
+      return tooLateText(reason, now);
     case 'payloadTooNew':
       return newerText(reason, now);
     case 'handlerLimit':
@@ -130,6 +132,11 @@ function waitedForText({ prerequisite, state, reason, paused }: WaitedFor): stri
       : `${prerequisite.type} with key "${prerequisite.key}"`;
   if (state === 'failed') return `${name}, which has failed: ${reason ?? 'no reason'}`;
   return paused ? `${name}, whose queue is paused` : name;
+}
+
+function tooLateText({ at, limit, outcome }: Of<'tooLate'>, now: number): string {
+  const what = limit === 'expiry' ? 'It had to begin by' : 'Its deadline was';
+  return `${what} ${formatMoment(at, now)}: the next server that takes it ${outcome === 'drop' ? 'deletes' : 'archives'} it.`;
 }
 
 function newerText({ version, known, deferred, retryAt }: Of<'payloadTooNew'>, now: number): string {

@@ -249,6 +249,23 @@ export function exerciseExplain(it: DriverTest): void {
       expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'due', at: seconds(driver, 0) }]);
     });
 
+    it('says that a task is too late to run', async ({ driver }) => {
+      await serve(driver);
+      const expired = await driver.add({ headers: { 'asynq-expires-at': `${driver.clock.now() - 1} drop` } });
+      const overdue = await driver.add({ deadline: driver.now - 5 }, { processAt: driver.now + 60 });
+      const at = new Date(driver.clock.now() - 1);
+      expect(await reasonsFor(driver, expired)).toMatchObject([
+        { kind: 'tooLate', at, limit: 'expiry', outcome: 'drop' },
+      ]);
+      expect(await reasonsFor(driver, overdue)).toMatchObject([
+        { kind: 'scheduled' },
+        { kind: 'tooLate', at: seconds(driver, -5), limit: 'deadline', outcome: 'archive' },
+      ]);
+      const { message, lease } = await driver.takeOne();
+      await driver.settle(retrial({ message: { ...message, retried: 1 }, lease }, driver.now + 9));
+      expect(await reasonsFor(driver, expired)).toMatchObject([{ kind: 'retry' }]); // only the first attempt had to begin in time
+    });
+
     it('names the next retry and the last error', async ({ driver }) => {
       await serve(driver);
       const task = await driver.takeNew({ maxRetry: 5 });

@@ -1,7 +1,7 @@
 import { mutate, address, get, getText, type Query, segment } from './client.js';
 import type { AuditEntry, EnqueueEvent, Entry, RedisInfo, Server, PrometheusResponse } from './fleet-types.js';
 import type { Batch, WorkflowRun, WorkflowRunWithGraph } from './link-types.js';
-import type { Task, TaskInput, TaskList } from './task-types.js';
+import type { Explanation, Task, TaskInput, TaskList } from './task-types.js';
 import type { Config, Daily, Failures, Group, Live, QueueRow, State } from './types.js';
 
 type PayloadInput = Pick<TaskInput, 'payload_text' | 'payload_base64'>;
@@ -54,6 +54,8 @@ export const api = {
 
   /** As text: a payload may hold numbers that a double cannot. */
   task: (name: string, id: string, signal?: AbortSignal) => getText(task(name, id), {}, signal),
+  explanation: (name: string, id: string, signal?: AbortSignal) =>
+    get<Explanation>(`${task(name, id)}/explanation`, {}, signal),
   run: ({ queue: name, id, state }: SeenTask) => mutate('POST', `${task(name, id)}:run`, { state }),
   archive: ({ queue: name, id, state }: SeenTask) => mutate('POST', `${task(name, id)}:archive`, { state }),
   remove: ({ queue: name, id, state }: SeenTask) => mutate('DELETE', task(name, id), { state }),

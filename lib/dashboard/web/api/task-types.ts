@@ -106,6 +106,21 @@ export interface Task {
   actions: TaskAction[];
 }
 
+/** Why a task does not run; the first reason holds it now. */
+export interface Explanation {
+  state: State;
+  summary: string;
+  reasons: Reason[];
+}
+
+export interface Reason {
+  kind: string;
+  text: string;
+  until: string | null;
+  tasks: { queue: string; id: string }[];
+  queues: string[];
+}
+
 /** The body of enqueue, clone and edit. */
 export interface TaskInput {
   queue?: string;

@@ -5,6 +5,7 @@ import { type JsonNode, nodeAt, parseJson } from '../json/parse.js';
 import { useRefreshInterval } from '../state/config.js';
 import { type Resource, useResource } from '../state/resource.js';
 import { paths } from '../state/router.js';
+import { ExplanationCard } from '../task/explanation-card.js';
 import { TaskActions } from '../task/task-actions.js';
 import { WaitCard } from '../task/wait-card.js';
 import { ErrorCard, Details, Headers, Timeline } from '../task/task-cards.js';
@@ -51,6 +52,7 @@ function Body({ task, tree }: { task: Task; tree: JsonNode | undefined }) {
         )}
       </div>
       <div class="stack">
+        <ExplanationCard task={task} />
         {task.waits && <WaitCard wait={task.waits} />}
         <Details task={task} />
         <Timeline task={task} />
