@@ -7,6 +7,9 @@ import type { Core } from './core.js';
 import { Canceller } from './loops/canceller.js';
 import { checkQueue } from './options.js';
 
+/** Bounds a pass whose handlers enqueue tasks for themselves without end. */
+const MAX_FILLING_PASSES = 100;
+
 /** Drives a server that was not started: each call does what its loops do. */
 export class ByHand {
   constructor(private readonly core: Core) {}
@@ -41,8 +44,20 @@ export class ByHand {
     await aggregator.runDue();
     const before = executor.claimed;
     await processor.takeOnce();
+    if (limiters.size > 0) await this.fillBatches();
     executor.collectors.flush(); // time need not pass for a batch that gets no more tasks
     return executor.claimed - before;
+  }
+
+  /** A task that waits for the reply of its limiter has a slot until it is in a batch: then more may come. */
+  private async fillBatches(): Promise<void> {
+    const { processor, executor } = this.core;
+    for (let passes = 0, known = 0; passes < MAX_FILLING_PASSES; passes++) {
+      await nextTurn(); // limiters have decided
+      if (executor.batched === known) return;
+      known = executor.batched;
+      await processor.takeOnce();
+    }
   }
 
   /** Resolves when no handler runs and every outcome is stored. */
