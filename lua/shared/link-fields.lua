@@ -11,27 +11,6 @@ do
   -- What `links` has of tasks, as far as this script has read or changed it (false: nothing), and the ids that it has changed.
   local values, changed, changes = {}, {}, 0
 
-  -- Reads at once what is asked for next, but not of members of batches.
-  function L.read_links(ids, count)
-    if not L.has_links then return end
-    local wanted, n = {}, 0
-    for i = 1, count do
-      local id = ids[i]
-      if values[id] == nil and not (byte(id) == BATCH and L.batch_of(id)) then
-        n = n + 1
-        wanted[n] = id
-      end
-    end
-    if n == 0 then return end
-    for first = 1, n, 1000 do
-      local last = math.min(first + 999, n)
-      local found = call('HMGET', L.links, unpack(wanted, first, last))
-      for i = first, last do
-        values[wanted[i]] = found[i - first + 1]
-      end
-    end
-  end
-
   function L.link_of(id)
     local value = values[id]
     if value == nil then
@@ -73,6 +52,27 @@ do
     end
   end
 
+  -- The tasks of steps that are created now get these links, by position. A task of that id that was watched before is rare.
+  function L.link_steps(ids, links, count)
+    for first = 1, count, 1000 do
+      local last = first + 999 < count and first + 999 or count
+      local set, n, found = {}, 0, call('HMGET', L.links, unpack(ids, first, last))
+      for i = first, last do
+        local id, before = ids[i], found[i - first + 1]
+        if values[id] ~= nil or before and byte(before) ~= STEP then
+          L.add_link(id, links[i])
+        else
+          set[n + 1], set[n + 2] = id, links[i]
+          n = n + 2
+        end
+      end
+      for from = 1, n, 1000 do
+        call('HSET', L.links, unpack(set, from, from + 999 < n and from + 999 or n))
+      end
+    end
+    L.has_links = true
+  end
+
   -- What is known of a link without a look: nil when it has not been read.
   function L.known_link(id)
     return values[id]
@@ -98,8 +98,9 @@ do
 
   -- The run, the step, and L.hint; nil of what is no link of a step.
   function L.read_step_link(link)
-    if byte(link) ~= STEP then return nil end
-    local start = (byte(link, 2) or 0) + 3
+    local first, more = byte(link, 1, 2)
+    if first ~= STEP then return nil end
+    local start = (more or 0) + 3
     local stop = find(link, '\0', start, true)
     local last = stop and find(link, '\0', stop + 1, true)
     if not last then return nil end
@@ -129,7 +130,7 @@ do
     local others, left, n = {}, {}, 0
     for first = 1, count, 1000 do
       local last = first + 999 < count and first + 999 or count
-      local found = call('HMGET', L.links, unpack(ids, first, last))
+      local found, gone, m = call('HMGET', L.links, unpack(ids, first, last)), {}, 0
       for i = first, last do
         local id, link, detail = ids[i], found[i - first + 1], details[i]
         local run, step, hint
@@ -137,8 +138,8 @@ do
           run, step, hint = read_step_link(link)
         end
         if run then
-          changes = changes + 1
-          changed[changes], values[id] = id, false
+          m = m + 1
+          gone[m] = id
           local list, result = successes[run], detail or L.result_of(id)
           if list then
             local at = #list
@@ -151,6 +152,7 @@ do
           others[n], left[n], values[id] = id, detail, link
         end
       end
+      if m > 0 then call('HDEL', L.links, unpack(gone)) end
     end
     return others, left
   end

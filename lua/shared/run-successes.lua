@@ -6,8 +6,9 @@ do
   local byte, find, sub = string.byte, string.find, string.sub
   local pack, unpack_bytes = struct.pack, struct.unpack
   local R = L.runs
-  -- The last is where STEP of runs.lua has the flags.
-  local STEP_SIZE, PLAIN, FLAGS_AT = R.STEP_SIZE, R.PLAIN, 11
+  local COUNTS_SIZE, STEP_SIZE, PLAIN = R.COUNTS_SIZE, R.STEP_SIZE, R.PLAIN
+  -- Where STEP of runs.lua has the flags, and how many steps before it have not ended and have failed; these: one, and none.
+  local FLAGS_AT, OPEN_AT, LAST_OPEN = 11, 20, '\1' .. string.rep('\0', 7)
   local READY, WAITING = byte('r'), byte('w')
   -- How many ends of one run are dealt with at once.
   local MOST = 400
@@ -23,14 +24,14 @@ do
     ready, since = 'r' .. string.rep('\0', 8), now .. string.rep('\0', 8)
   end
 
-  -- Steps that begin, as L.create_plain takes them: with run and step.
-  local begun = {}
+  -- Steps that begin, as L.create_plain takes them: with run and step; and how many values these are.
+  local begun, length = {}, 0
 
   -- Lets a step begin whose task is one of this place with nothing special. `hint`: L.hint.
   function L.begin_plain(run, step, id, message, hint)
-    local n = #begun
-    begun[n + 1], begun[n + 2], begun[n + 3] = id, L.step_link(run, step, hint), message
-    begun[n + 4], begun[n + 5] = run, step
+    local list, n = begun, length
+    list[n + 1], list[n + 2], list[n + 3], list[n + 4], list[n + 5] = id, L.step_link(run, step, hint), message, run, step
+    length = n + 5
   end
 
   local function refuse(run, step, status)
@@ -39,10 +40,10 @@ do
 
   -- Creates the tasks of steps that begin. One that cannot be created has failed.
   function L.create_begun()
-    if not begun[1] then return end
-    local list = begun
-    begun = {}
-    L.create_plain(list, refuse)
+    if length == 0 then return end
+    local list, n = begun, length
+    begun, length = {}, 0
+    L.create_plain(list, n, refuse)
   end
 
   -- What the link of a step says of those after it: how many steps the run has, as text, a NUL, their names. No number when they are many.
@@ -82,10 +83,51 @@ do
     return names, counts, total
   end
 
+  -- The id of the task of a step, by that of the task of another step of the run.
+  local function task_beside(task, other, name)
+    return sub(task, 1, #task - #other) .. (find(name, '/', 1, true) and string.gsub(name, '/', '~') or name)
+  end
+
+  -- What apply does, when one step has ended and one comes after it, as in a chain: the same without a table. Returns nil, and has
+  -- written nothing, when it is not that simple.
+  local function apply_one(id, step, hint, task, result)
+    local at = find(hint, '\0', 1, true)
+    local stop = find(hint, '\0', at + 1, true)
+    if not stop or stop ~= #hint then return nil end
+    local key, name, field = L.base .. 'run:' .. id, sub(hint, at + 1, -2), 's:' .. step
+    local after = 's:' .. name
+    local values = try('HMGET', key, 'c', field, after, 'v:' .. name, 'd:' .. name)
+    if values.err then return false end
+    local c, ended, waiting, message, graph = values[1], values[2], values[3], values[4], values[5]
+    if not c or #c ~= COUNTS_SIZE or not ended or #ended ~= STEP_SIZE or byte(ended) ~= READY then return false end
+    if not waiting or #waiting ~= STEP_SIZE or byte(waiting) ~= WAITING then return false end
+    local state, open, begun, all = unpack_bytes('<c1I4I4I4', c)
+    local total = sub(hint, 1, at - 1)
+    if state ~= 'r' or tonumber(total) ~= all then return false end
+    local begins = sub(waiting, OPEN_AT) == LAST_OPEN
+    if begins then
+      if not message or byte(waiting, FLAGS_AT) < PLAIN then return false end
+      waiting = ready .. sub(waiting, 10, FLAGS_AT) .. since
+    else
+      local waits, bad = unpack_bytes('<I4I4', waiting, OPEN_AT)
+      if waits < 2 then return false end
+      if begun < 2 then return nil end
+      waiting, begun = sub(waiting, 1, OPEN_AT - 1) .. pack('<I4I4', waits - 1, bad), begun - 1
+    end
+    ended = (result == '' and succeeded or with_result) .. sub(ended, 10)
+    call('HSET', key, 'c', pack('<c1I4I4', state, open - 1, begun) .. sub(c, 10), field, ended, 'v:' .. step, result, after, waiting)
+    if begins then L.begin_plain(id, name, task_beside(task, step, name), message, L.hint(total, graph or '')) end
+    return true
+  end
+
   -- Returns false, and has written nothing, when this is not all there is to it.
   local function apply(id, list)
     local ended = #list / 4
     if ended > MOST or rawget(R, 'is_read') and R.is_read(id) then return false end
+    if ended == 1 then
+      local done = apply_one(id, list[1], list[2], list[3], list[4])
+      if done ~= nil then return done end
+    end
     local key, fields = L.base .. 'run:' .. id, { 'c', nil, nil, nil, nil, nil, nil, nil }
     for i = 1, ended do
       fields[i + 1] = 's:' .. list[4 * i - 3]
@@ -94,9 +136,9 @@ do
     local values = names and #fields <= 5 * MOST and try('HMGET', key, unpack(fields))
     if not values or values.err then return false end
     local c = values[1]
-    if not c or #c ~= R.COUNTS_SIZE then return false end
+    if not c or #c ~= COUNTS_SIZE then return false end
     local state, open, begun, all = unpack_bytes('<c1I4I4I4', c)
-    if state ~= 'r' or tostring(all) ~= total then return false end
+    if state ~= 'r' or tonumber(total) ~= all then return false end
 
     local set, n = { nil, nil, nil, nil, nil, nil, nil, nil }, 0
     for i = 1, ended do
@@ -112,7 +154,7 @@ do
     for i = 1, #names do
       local name, step = names[i], values[at]
       if not step or #step ~= STEP_SIZE or byte(step) ~= WAITING then return false end
-      local waits, bad = unpack_bytes('<I4I4', step, 20)
+      local waits, bad = unpack_bytes('<I4I4', step, OPEN_AT)
       waits = waits - counts[name]
       set[n + 1] = fields[at]
       if waits > 0 then
@@ -139,11 +181,9 @@ do
     end
     set[n + 1], set[n + 2] = 'c', c
     call('HSET', key, unpack(set))
-    local prefix = sub(list[3], 1, #list[3] - #list[1])
     for i = 1, m, 3 do
       local name = begins[i]
-      local task = prefix .. (find(name, '/', 1, true) and string.gsub(name, '/', '~') or name)
-      L.begin_plain(id, name, task, begins[i + 1], begins[i + 2])
+      L.begin_plain(id, name, task_beside(list[3], list[1], name), begins[i + 1], begins[i + 2])
     end
     return true
   end
