@@ -33,7 +33,7 @@ export class ByHand {
    * when their handlers have started, with how many were claimed.
    */
   async takeOnce(): Promise<number> {
-    const { queues, deps, loops, aggregator, processor, limiters, executor } = this.core;
+    const { queues, deps, loops, aggregator, limiters, executor } = this.core;
     if (limiters.size > 0) await nextTurn(); // tasks that have ended make room
     await loops.linkKeeper.runByHand();
     await deps.relay.idle();
@@ -43,20 +43,19 @@ export class ByHand {
     }
     await aggregator.runDue();
     const before = executor.claimed;
-    await processor.takeOnce();
-    if (limiters.size > 0) await this.fillBatches();
+    await this.fillBatches();
     executor.collectors.flush(); // time need not pass for a batch that gets no more tasks
     return executor.claimed - before;
   }
 
-  /** A task that waits for the reply of its limiter has a slot until it is in a batch: then more may come. */
+  /** A task that waits for its limiter or for its lock has a slot until it is in a batch: then more may come. */
   private async fillBatches(): Promise<void> {
     const { processor, executor } = this.core;
-    for (let passes = 0, known = 0; passes < MAX_FILLING_PASSES; passes++) {
-      await nextTurn(); // limiters have decided
-      if (executor.batched === known) return;
-      known = executor.batched;
+    for (let passes = 0; passes < MAX_FILLING_PASSES; passes++) {
+      const { batched } = executor;
       await processor.takeOnce();
+      await nextTurn(); // limiters have decided, locks are free
+      if (executor.batched === batched) return;
     }
   }
 

@@ -3,20 +3,18 @@ import type { INestApplicationContext } from '@nestjs/common';
 import type { ManualClock } from '../clock.js';
 import { parseDuration, type Duration } from '../duration.js';
 import { TestingError } from '../errors.js';
-import type { TaskOutcome } from '../events/events.js';
 import { ConnectionRegistry, type Connection } from '../nest/connection/connection.registry.js';
 import { DEFAULT_CONNECTION } from '../nest/names/nest.constants.js';
 import { ServerOrchestrator } from '../nest/lifecycle/server.orchestrator.js';
 import { EventListeners } from '../nest/lifecycle/event.listeners.js';
 import type { PayloadArguments } from '../client/types.js';
 import type { TaskDefinition } from '../task/definition.js';
-import type { TaskOptions } from '../task/options.js';
-import { HandlerWatch } from './handler-watch.js';
 import { InMemoryBroker } from './in-memory-broker.js';
 import { leftTasks } from './left-tasks.js';
+import { runAlone, type WorkOptions, type WorkOutcome } from './lone-task.js';
 import { runUnnested } from './nested-run.js';
 import type { RunSummary } from './run-summary.js';
-import { deferred, noHandlers, noInMemoryBroker, noModule, notRunnable } from './testing.messages.js';
+import { noHandlers, noInMemoryBroker, noModule } from './testing.messages.js';
 import type { TasksClass } from '../nest/calls/tasks-of.js';
 import { handlerOf, type MethodName, type MethodPayload, type MethodResult, type TaskName } from './task-choice.js';
 import { TaskLists } from './task-lists.js';
@@ -32,14 +30,6 @@ export interface RunOptions {
    * work. Default 100 ms.
    */
   patience?: Duration;
-}
-
-/** Options of a task that runs at once. */
-export type WorkOptions = Omit<TaskOptions, 'processAt' | 'processIn' | 'group'>;
-
-/** One attempt of a task: what the handler returned or threw, and the outcome. */
-export interface WorkOutcome<R = unknown> extends TaskOutcome {
-  readonly result?: R;
 }
 
 const DEFAULT_LIMIT = 10_000;
@@ -163,12 +153,7 @@ export class AsynqTester extends TaskLists {
 
   private async workAlone(task: TaskName, payload: unknown, options: WorkOptions = {}): Promise<WorkOutcome> {
     const server = this.server();
-    const now = { ...options, processAt: new Date(this.clock.now()) }; // a definition may delay its tasks
-    const info = await this.connection.client.enqueue(task as string, payload, now);
-    const leased = this.broker.take(info.queue, info.id);
-    if (!leased) throw new TestingError(notRunnable(info.type, info.state));
-    const outcome = await new HandlerWatch(server.byHand, 0).outlast(server.byHand.work(leased));
-    if (!outcome) throw new TestingError(deferred(info.type));
+    const outcome = await runAlone(this.connection.client, this.broker, server.byHand, [task, payload, options]);
     await this.listeners.settle(this.connection);
     return outcome;
   }

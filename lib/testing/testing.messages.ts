@@ -1,5 +1,6 @@
 import type { EdgeState, StoredWait } from '../broker/links.js';
 import type { TaskRef } from '../events/events.js';
+import type { TaskInfo } from '../task/info.js';
 import type { TaskMessage } from '../wire/message.js';
 import type { LeftReason } from './run-summary.js';
 
@@ -31,6 +32,9 @@ export const runsOn = (limit: number, last: string): string =>
 
 export const notRunnable = (type: string, state: string): string =>
   `work: the task "${type}" became "${state}" and not pending, so it cannot be run alone; leave out its group`;
+
+export const alreadyThere = ({ id, type, state }: TaskInfo): string =>
+  `work: there is such a task "${type}" already (id ${id}), and its state is "${state}"; advance the clock, or use another key`;
 
 export const deferred = (type: string): string =>
   `work: the payload of the task "${type}" has a newer version than its handler knows, so it waits for another server`;
