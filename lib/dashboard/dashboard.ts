@@ -9,6 +9,7 @@ import type { Connection, ConnectionRegistry } from '../nest/connection/connecti
 import { DEFAULT_REDACTION } from '../redaction/default-rule.js';
 import { Redactor } from '../redaction/redactor.js';
 import type { PayloadCodec } from '../task/codec.js';
+import type { OutboxWriter } from '../transactions/enqueue-transactions.js';
 import { Recorder } from './audit/recorder.js';
 import type { ResolvedSettings } from './resolve-options.js';
 import { Presenter } from './payload/presenter.js';
@@ -83,6 +84,11 @@ export class Dashboard implements OnModuleInit {
 
   get client(): AsynqClient {
     return this.found!.client;
+  }
+
+  /** The outbox of this process, if it has one. */
+  get outbox(): OutboxWriter | undefined {
+    return this.found!.transactions.outbox;
   }
 
   get presenter(): Presenter {

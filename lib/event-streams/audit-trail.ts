@@ -50,6 +50,7 @@ const TEXT_FIELDS = [
   'schedule',
   'workflow',
   'batch',
+  'row',
   'detail',
   'code',
 ] as const;

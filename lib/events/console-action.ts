@@ -19,6 +19,8 @@ export const CONSOLE_ACTIONS = [
   'delete_workflow',
   'close_batch',
   'delete_batch',
+  'retry_row',
+  'delete_row',
 ] as const;
 export type ConsoleActionName = (typeof CONSOLE_ACTIONS)[number];
 
@@ -63,6 +65,8 @@ export interface ConsoleAction {
   readonly workflow?: string;
   /** The id of the batch. */
   readonly batch?: string;
+  /** The id of a row of the outbox. */
+  readonly row?: string;
   /** Of `cancel`: what becomes of the task; of `delete_queue`: `force`. */
   readonly detail?: string;
   /** Of several tasks: how many it was done to. */

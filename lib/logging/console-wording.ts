@@ -39,6 +39,7 @@ function describeTarget({
   schedule,
   workflow,
   batch,
+  row,
   scope,
 }: ConsoleAction): string {
   const words = [
@@ -48,6 +49,7 @@ function describeTarget({
     schedule === undefined ? '' : quote(schedule),
     workflow === undefined ? '' : quote(workflow),
     batch === undefined ? '' : quote(batch),
+    row === undefined ? '' : `${quote(row)} of the outbox,`,
     group === undefined ? '' : `of group ${quote(group)}`,
     queue === undefined ? '' : `queue ${quote(queue)}`,
     toQueue === undefined ? '' : `into queue ${quote(toQueue)}`,

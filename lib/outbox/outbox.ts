@@ -8,10 +8,10 @@ import type { ResolvedOutboxOptions } from './options.js';
 import { OutboxRelay } from './relay.js';
 import { rowOf } from './row-codec.js';
 import type { SenderDeps } from './sender.js';
-import type { OutboxCounts } from './store.js';
+import type { OutboxCounts, OutboxSender, PoisonedPage, PoisonedRow } from './store.js';
 
-/** Rows that `retryPoisoned` takes in one transaction. */
-const RETRIED_AT_ONCE = 500;
+/** Poisoned rows of one transaction. */
+const ROWS_AT_ONCE = 500;
 
 /** A transaction that is named by hand. */
 interface ExplicitScope extends TransactionScope {
@@ -80,16 +80,41 @@ export class AsynqOutbox implements OutboxWriter {
     return this.relay.drain();
   }
 
-  /** Has the relay try poisoned rows once more: after an update that can read them, say. Returns how many. */
-  async retryPoisoned(): Promise<number> {
+  /** The senders of all relays, owned ones first: at most 100. @throws what the database throws */
+  senders(): Promise<readonly OutboxSender[]> {
+    return this.options.store.senders();
+  }
+
+  /** Rows that could not be read, by their ids. @throws what the database throws */
+  poisoned({ after, limit = 100 }: Partial<PoisonedPage> = {}): Promise<readonly PoisonedRow[]> {
+    return this.options.store.poisoned({ after, limit });
+  }
+
+  /**
+   * Has the relay try poisoned rows once more: after an update that can read them, say. Returns how many.
+   *
+   * @param ids of rows. Default: all that are poisoned
+   */
+  async retryPoisoned(ids?: readonly number[]): Promise<number> {
+    const { store } = this.options;
     let retried = 0;
     for (;;) {
-      const some = await this.options.store.retryPoisoned(RETRIED_AT_ONCE);
+      const some = await store.retryPoisoned(ROWS_AT_ONCE, ids?.slice(0, ROWS_AT_ONCE));
       retried += some;
-      if (some < RETRIED_AT_ONCE) break;
+      ids = ids?.slice(ROWS_AT_ONCE);
+      if (ids ? ids.length === 0 : some < ROWS_AT_ONCE) break;
     }
     if (retried > 0) this.relay.nudge();
     return retried;
+  }
+
+  /** Deletes poisoned rows with their tasks. Returns how many. @throws what the database throws */
+  async dropPoisoned(ids: readonly number[]): Promise<number> {
+    let dropped = 0;
+    for (let first = 0; first < ids.length; first += ROWS_AT_ONCE) {
+      dropped += await this.options.store.dropPoisoned(ids.slice(first, first + ROWS_AT_ONCE));
+    }
+    return dropped;
   }
 
   /** @throws InvalidOptionError when the tables are missing. @internal */

@@ -1,6 +1,6 @@
-import type { OutboxCounts } from '../transactions/enqueue-transactions.js';
+import type { OutboxCounts, OutboxSender, PoisonedPage, PoisonedRow } from '../transactions/enqueue-transactions.js';
 
-export type { OutboxCounts } from '../transactions/enqueue-transactions.js';
+export type { OutboxCounts, OutboxSender, PoisonedPage, PoisonedRow } from '../transactions/enqueue-transactions.js';
 
 /** A task as it is written into the table. */
 export interface NewRow {
@@ -51,34 +51,6 @@ export interface ExchangeRequest {
   readonly take: number;
   /** Queues whose rows are left alone. */
   readonly except: readonly string[];
-}
-
-/** A line of rows that one relay at a time owns. */
-export interface OutboxSender {
-  readonly id: string;
-  /** The relay that has it; `undefined`: none has. */
-  readonly owner: string | undefined;
-  /** Milliseconds until its lease ends; 0 when it has. */
-  readonly lease: number;
-  /** Rows that are taken, and not ended. */
-  readonly taken: number;
-}
-
-/** A row that could not be read. */
-export interface PoisonedRow {
-  readonly id: number;
-  readonly queue: string;
-  readonly taskId: string;
-  readonly type: string;
-  readonly error: string;
-  /** Milliseconds since it was written. */
-  readonly age: number;
-}
-
-export interface PoisonedPage {
-  /** The id of the last row of the page before. Default: from the first one. */
-  readonly after?: number | undefined;
-  readonly limit: number;
 }
 
 /**

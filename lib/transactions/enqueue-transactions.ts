@@ -12,12 +12,46 @@ export interface OutboxCounts {
   readonly oldest: number;
 }
 
-/** Stores tasks in the database of a transaction. */
+/** A line of rows that one relay at a time owns. */
+export interface OutboxSender {
+  readonly id: string;
+  /** The relay that has it; `undefined`: none has. */
+  readonly owner: string | undefined;
+  /** Milliseconds until its lease ends; 0 when it has. */
+  readonly lease: number;
+  /** Rows that are taken, and not ended. */
+  readonly taken: number;
+}
+
+/** A row that could not be read. */
+export interface PoisonedRow {
+  readonly id: number;
+  readonly queue: string;
+  readonly taskId: string;
+  readonly type: string;
+  readonly error: string;
+  /** Milliseconds since it was written. */
+  readonly age: number;
+}
+
+export interface PoisonedPage {
+  /** The id of the last row of the page before. Default: from the first one. */
+  readonly after?: number | undefined;
+  readonly limit: number;
+}
+
+/** Stores tasks in the database of a transaction, and shows what became of them. */
 export interface OutboxWriter {
   /** Resolves when the rows are written; they are there when the transaction commits. */
   write(scope: TransactionScope, tasks: readonly PreparedTask[]): Promise<void>;
   /** Rejects when the database does not answer. */
   counts(): Promise<OutboxCounts>;
+  senders(): Promise<readonly OutboxSender[]>;
+  poisoned(page: PoisonedPage): Promise<readonly PoisonedRow[]>;
+  /** Has poisoned rows tried once more. Resolves with how many. @param ids default: all */
+  retryPoisoned(ids?: readonly number[]): Promise<number>;
+  /** Deletes poisoned rows with their tasks. Resolves with how many. */
+  dropPoisoned(ids: readonly number[]): Promise<number>;
 }
 
 /** What a client asks before it enqueues. Modules fill it while the application starts. */

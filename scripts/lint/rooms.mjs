@@ -191,6 +191,7 @@ export const ROOMS = {
     'client',
     'inspector',
     'event-streams',
+    'transactions',
     ...nest('names', 'connection'),
     'nest',
   ],

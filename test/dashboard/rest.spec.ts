@@ -3,4 +3,5 @@ import './suite/actions.js';
 import './suite/api.js';
 import './suite/audit.js';
 import './suite/openapi.js';
+import './suite/outbox.js';
 import './suite/prometheus.js';

@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
 import { parse } from 'yaml';
 import { ASYNQ_METRICS } from '../../lib/metrics/asynq-metrics.js';
-import { processMetrics, queueMetrics } from '../../lib/metrics/own-metrics.js';
+import { outboxMetrics, processMetrics, queueMetrics } from '../../lib/metrics/own-metrics.js';
 import { PromQl } from './promql.js';
 
 const read = (path: string): string => readFileSync(new URL(`../../docs/${path}`, import.meta.url), 'utf8');
 
-const definitions = [...ASYNQ_METRICS, ...queueMetrics('nestjs_asynq_'), ...processMetrics('nestjs_asynq_')];
+const OURS = [queueMetrics, outboxMetrics, processMetrics].flatMap((metrics) => metrics('nestjs_asynq_'));
+const definitions = [...ASYNQ_METRICS, ...OURS];
 /** What Prometheus sees: name → labels. */
 const exported = new Map(
   definitions.flatMap(({ name, type, labels: own }): [string, readonly string[]][] => {

@@ -4,7 +4,7 @@ import { TASK_STATES } from '../../wire/states.js';
 /** What an action concerns, as far as the request names it. */
 export type ActionTarget = Pick<
   ConsoleAction,
-  'queue' | 'toQueue' | 'taskId' | 'group' | 'schedule' | 'workflow' | 'batch' | 'scope' | 'state' | 'detail'
+  'queue' | 'toQueue' | 'taskId' | 'group' | 'schedule' | 'workflow' | 'batch' | 'row' | 'scope' | 'state' | 'detail'
 >;
 
 /** The result of an action. */
@@ -30,8 +30,8 @@ export function actionOf({ method, path }: RouteName): ConsoleActionName {
   if (path === 'queues/{queue}' && method === 'DELETE') return 'delete_queue';
   if (path === 'scheduler_entries/{entry}:run') return 'run_schedule';
   const verb = /:(\w+)$/.exec(path)?.[1] ?? (method === 'DELETE' ? 'delete' : 'enqueue');
-  const [, of] = /\{(run|batch)\}/.exec(path) ?? [];
-  const thing = of === 'run' ? '_workflow' : of === 'batch' ? '_batch' : '';
+  const [, of] = /\{(run|batch|row)\}/.exec(path) ?? [];
+  const thing = of === undefined ? '' : of === 'run' ? '_workflow' : `_${of}`;
   const name = `${verb.replace(/^batch_|_all$/, '')}${thing}`;
   if (isAction(name)) return name;
   throw new TypeError(`${method} ${path} changes something and has no name in the audit trail; see CONSOLE_ACTIONS`);
@@ -47,6 +47,7 @@ export function targetOf({ path }: RouteName, params: Readonly<Record<string, st
     schedule: shorten(params['entry']),
     workflow: shorten(params['run']),
     batch: shorten(params['batch']),
+    row: shorten(params['row']),
     scope,
     // The state in the path of a single task is only where the page saw it; the task may have
     // moved.

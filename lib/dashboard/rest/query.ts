@@ -7,7 +7,7 @@ const MAX_PAGE_SIZE = 200;
 /** `undefined` for the default value. */
 const unless = (value: number, otherwise: number): number | undefined => (value === otherwise ? undefined : value);
 
-const SIZE_PARAMETER: QueryParameter = {
+export const SIZE_PARAMETER: QueryParameter = {
   name: 'size',
   description: `entries, 1 to ${MAX_PAGE_SIZE}; default ${DEFAULT_PAGE_SIZE}`,
   integer: true,

@@ -11,6 +11,7 @@ import { listRoutes } from './routes/lists.js';
 import { liveRoutes, liveSchemas } from './routes/live.js';
 import { metricsRoutes } from './routes/metrics.js';
 import { moveRoutes } from './routes/moves.js';
+import { outboxRoutes, outboxSchemas } from './routes/outbox.js';
 import { queueRoutes } from './routes/queues.js';
 import { redisRoutes } from './routes/redis.js';
 import { serverRoutes, serverSchemas } from './routes/servers.js';
@@ -41,6 +42,7 @@ export const routes: readonly Route[] = [
   ...metricsRoutes,
   ...workflowRoutes,
   ...batchRoutes,
+  ...outboxRoutes,
 ];
 
 /** The schemas of replies, by name. */
@@ -57,4 +59,5 @@ export const schemas = {
   ...auditSchemas,
   ...workflowSchemas,
   ...batchSchemas,
+  ...outboxSchemas,
 };

@@ -25,6 +25,7 @@ import {
   batchFor,
   runFor,
 } from '../../support/every-state.js';
+import { OutboxFile } from '../../support/outbox-file.js';
 import { type ConsoleOptions, PLATFORMS, startConsole, type TestConsole } from '../console.js';
 
 /* The trail of changes made through the console: who, when, and with which result. */
@@ -66,6 +67,7 @@ const addressOf = (route: Route): string =>
         id: idOf(route),
         run: runFor(route.path),
         batch: batchFor(route.path),
+        row: '7',
       })[name]!,
   );
 
@@ -100,10 +102,13 @@ describe('the audit trail', () => {
   const changing = routes.filter(({ method }) => method !== 'GET');
 
   it('has one entry for each change, by every route, without payloads, headers and reasons', async () => {
-    const web = await start({ actor: () => 'alice' });
+    const outbox = await OutboxFile.create();
+    onTestFinished(() => outbox.close());
+    const web = await start({ actor: () => 'alice' }, { metadata: { imports: [outbox.module] } });
     const { actions } = eventsOf(web.app);
     for (const route of changing) {
       await arrange(web.broker as InMemoryBroker);
+      outbox.poison(7, 'default', SECRET);
       const body = route.path.includes(':batch_') ? { task_ids: [idOf(route), 'nobody'] } : BODIES[route.path];
       const address = route.path === 'queues/{queue}' ? 'queues/empty' : addressOf(route);
       if (address === 'queues/empty') await emptyQueue(web);
@@ -136,6 +141,7 @@ describe('the audit trail', () => {
     if (action === 'retry_workflow') return { action, queue: 'default', workflow: runFor(route.path), count: 1 };
     if (route.path.includes('{run}')) return { action, queue: 'default', workflow: runFor(route.path) };
     if (route.path.includes('{batch}')) return { action, queue: 'default', batch: batchFor(route.path) };
+    if (route.path.includes('{row}')) return { action, queue: 'default', row: '7' };
     const group = route.path.includes('{group}') ? { group: 'g' } : {};
     if (route.path.includes(':batch_')) {
       const failed = action === 'cancel' ? 0 : 1;

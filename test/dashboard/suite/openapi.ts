@@ -11,6 +11,7 @@ import {
   batchFor,
   runFor,
 } from '../../support/every-state.js';
+import { OutboxFile } from '../../support/outbox-file.js';
 import { startConsole, type TestConsole } from '../console.js';
 
 /*
@@ -87,6 +88,7 @@ describe('the OpenAPI document', () => {
       schedule: 's',
       workflow: 'w/1',
       batch: 'batch-1',
+      row: '7',
       toQueue: 'q',
     };
     await broker.events.appendEvents('audit', [Buffer.from(JSON.stringify(change))], { most: 100 });
@@ -95,12 +97,13 @@ describe('the OpenAPI document', () => {
   function addressOf(path: string): string {
     const verb = /:(\w+)$/.exec(path)?.[1] ?? '';
     const state = /(\w+)_tasks/.exec(path)?.[1];
-    const values: Record<string, string> = { queue: 'default', group: 'g', entry: 'nightly' };
+    const values: Record<string, string> = { queue: 'default', group: 'g', entry: 'nightly', row: '7' };
     Object.assign(values, { run: runFor(path), batch: batchFor(path) });
     values['id'] = state ?? IDS[verb] ?? (path.endsWith('/result') ? 'completed' : 'archived');
     return path.slice(1).replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!);
   }
 
+  let outbox: OutboxFile;
   let web: TestConsole;
   let document: Document;
   let prometheus: Server;
@@ -110,7 +113,11 @@ describe('the OpenAPI document', () => {
     prometheus = createServer((_, response) => response.end('{"status":"success"}'));
     await new Promise<void>((resolve) => prometheus.listen(0, '127.0.0.1', resolve));
     const { port } = prometheus.address() as AddressInfo;
-    web = await startConsole({ access: 'destroy', prometheus: `http://127.0.0.1:${port}` });
+    outbox = await OutboxFile.create();
+    web = await startConsole(
+      { access: 'destroy', prometheus: `http://127.0.0.1:${port}` },
+      { metadata: { imports: [outbox.module] } },
+    );
     document = await web.get<Document>('openapi.json');
     validator = new Ajv2020({
       allErrors: true,
@@ -124,6 +131,7 @@ describe('the OpenAPI document', () => {
   afterAll(async () => {
     await web.close();
     prometheus.close();
+    outbox.close();
   });
 
   const operations = () =>
@@ -140,6 +148,7 @@ describe('the OpenAPI document', () => {
   it('describes the replies of every operation', async () => {
     for (const { method, path, operation } of operations()) {
       await arrange(web.broker as InMemoryBroker);
+      outbox.poison(7, 'default');
       const name = `${method} ${path}`;
       const batch = path.includes(':batch_') ? { task_ids: [/(\w+)_tasks/.exec(path)![1], 'nobody'] } : undefined;
       const address = name === 'DELETE /queues/{queue}' ? 'queues/empty' : addressOf(path);

@@ -23,6 +23,7 @@ const OPTIONAL = {
   schedule: text('the id of the entry'),
   workflow: text('the id of the run'),
   batch: text(),
+  row: text('the id of a row of the outbox'),
   detail: text('of cancel the outcome; of delete_queue `force`'),
   count: count('of several tasks: how many succeeded'),
   failed: count('of several tasks: how many failed'),

@@ -4,7 +4,7 @@ import { DASHBOARD_ROLES } from '../../permissions.js';
 import type { ApiRequest, Route } from '../route.js';
 import { amount, flag, listOf, mapOf, oneOf, orNull, shape, text } from '../schema.js';
 
-const config = ({ settings, broker, connectionName }: Dashboard, { permissions }: ApiRequest) => ({
+const config = ({ settings, broker, connectionName, outbox }: Dashboard, { permissions }: ApiRequest) => ({
   version: packageVersion,
   connection: connectionName,
   key_prefix: broker.keyPrefix,
@@ -14,6 +14,7 @@ const config = ({ settings, broker, connectionName }: Dashboard, { permissions }
   refresh_ms: settings.refresh,
   decoders: settings.decoders.map(({ name }) => name),
   prometheus: settings.prometheus !== undefined,
+  outbox: outbox !== undefined,
   title: settings.title,
   openapi: 'openapi.json',
 });
@@ -39,6 +40,7 @@ export const configRoutes: readonly Route[] = [
       refresh_ms: amount('how often to poll'),
       decoders: listOf(text()),
       prometheus: flag('whether there is a /metrics'),
+      outbox: flag('whether there is an /outbox'),
     }),
     handle: config,
   },

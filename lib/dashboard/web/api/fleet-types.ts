@@ -68,6 +68,7 @@ export interface AuditEntry {
   schedule?: string;
   workflow?: string;
   batch?: string;
+  row?: string;
   detail?: string;
   count?: number;
   failed?: number;

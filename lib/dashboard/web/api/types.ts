@@ -33,6 +33,8 @@ export interface Config {
   decoders: string[];
   /** Whether Prometheus provides a history. */
   prometheus: boolean;
+  /** Whether the process of the console has an outbox. */
+  outbox: boolean;
   title: string;
 }
 

@@ -5,6 +5,7 @@ import { HistoryPage } from '../history/history-page.js';
 import { follow } from '../live/live.js';
 import { AuditPage } from '../pages/audit.js';
 import { EnqueuePage } from '../pages/enqueue.js';
+import { OutboxPage } from '../pages/outbox.js';
 import { Overview } from '../pages/overview.js';
 import { Page } from '../pages/page.js';
 import { QueuePage } from '../pages/queue.js';
@@ -65,6 +66,8 @@ function Current({ route }: { route: Route }) {
       return <BatchesPage />;
     case 'audit':
       return <AuditPage />;
+    case 'outbox':
+      return config.get()?.outbox ? <OutboxPage /> : <Unknown />;
     case 'redis':
       return <RedisPage />;
     case 'history':

@@ -11,6 +11,7 @@ const TARGETS: Readonly<Record<string, () => string>> = {
   c: paths.schedules,
   w: paths.workflows,
   b: paths.batches,
+  u: paths.outbox,
   a: paths.audit,
   r: paths.redis,
   h: paths.history,

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { isUnreadable } from '../api/types.js';
 import { useNow } from '../live/clock.js';
 import { live } from '../live/live.js';
-import { config, useMay, useMaySeeRedis } from '../state/config.js';
+import { config, useHasOutbox, useMay, useMaySeeRedis } from '../state/config.js';
 import { paths, useRoute } from '../state/router.js';
 import { useStore } from '../store.js';
 import { clockDuration, compact } from '../text/format.js';
@@ -26,6 +26,7 @@ const NAV: readonly NavItem[] = [
 ];
 
 const AUDIT: NavItem = { name: 'Audit', href: paths.audit(), segments: ['audit'] };
+const OUTBOX: NavItem = { name: 'Outbox', href: paths.outbox(), segments: ['outbox'] };
 const REDIS: NavItem = { name: 'Redis', href: paths.redis(), segments: ['redis'] };
 const HISTORY: NavItem = { name: 'History', href: paths.history(), segments: ['history'] };
 const ENQUEUE: NavItem = { name: 'Enqueue', href: paths.enqueue(), segments: ['enqueue'] };
@@ -34,9 +35,11 @@ function Navigation() {
   const route = useRoute();
   const may = useMay();
   const seesRedis = useMaySeeRedis();
+  const hasOutbox = useHasOutbox();
   const hasHistory = useStore(config, (current) => current?.prometheus ?? false);
   const items = [
     ...NAV,
+    ...(hasOutbox ? [OUTBOX] : []),
     ...(seesRedis ? [REDIS] : []),
     ...(hasHistory ? [HISTORY] : []),
     AUDIT,

@@ -20,6 +20,8 @@ export const ACTIONS = [
   'delete_workflow',
   'close_batch',
   'delete_batch',
+  'retry_row',
+  'delete_row',
 ] as const;
 
 export const OUTCOMES = ['done', 'failed', 'refused', 'started'] as const;

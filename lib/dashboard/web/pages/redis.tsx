@@ -9,11 +9,12 @@ import { paths } from '../state/router.js';
 import { useStore } from '../store.js';
 import { bytes, count, duration, percent } from '../text/format.js';
 import { Empty, Failure, Loading } from '../ui/placeholder.js';
+import { Stats } from '../ui/stats.js';
 import { Text } from '../ui/text.js';
 import { Page } from './page.js';
 import { QueueLink } from './queue-link.js';
 
-function Stats({ info }: { info: RedisInfo }) {
+function Numbers({ info }: { info: RedisInfo }) {
   const orNone = (value: number | null, show: (value: number) => string): string =>
     value === null ? '–' : show(value);
   const limit = info.maxmemory
@@ -28,18 +29,7 @@ function Stats({ info }: { info: RedisInfo }) {
     ['commands per second', orNone(info.ops_per_second, count)],
     ['up for', orNone(info.uptime_seconds, duration)],
   ];
-  return (
-    <dl class="stats">
-      {stats.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd class="number">
-            <Text value={value} />
-          </dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <Stats stats={stats} />;
 }
 
 const Warnings = ({ warnings }: { warnings: readonly string[] }) => (
@@ -151,7 +141,7 @@ export function RedisPage() {
   return (
     <Page title="Redis" above={<Text value={data.address} />}>
       {data.warnings.length > 0 && <Warnings warnings={data.warnings} />}
-      {isRedis && <Stats info={data} />}
+      {isRedis && <Numbers info={data} />}
       <Memory />
       <Locations info={data} />
       {isRedis ? (

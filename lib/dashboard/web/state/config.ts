@@ -22,6 +22,12 @@ export function useMaySeeRedis(): boolean {
   return current !== undefined && reaches(current.role, 'act');
 }
 
+/** Whether there is an outbox that the user may see. It belongs to no queue. */
+export function useHasOutbox(): boolean {
+  const current = useStore(config);
+  return current !== undefined && current.outbox && reaches(current.role, 'view');
+}
+
 /** The server's refresh interval times `intervals`, in milliseconds. */
 export const useRefreshInterval = (intervals: number): number =>
   useStore(config, (current) => current?.refresh_ms ?? 2000) * intervals;

@@ -64,6 +64,7 @@ export const paths = {
   workflowRun: (queue: string, id: string) => href(['workflows', queue, id]),
   batches: (query?: RouteQuery) => href(['batches'], query),
   audit: (query?: RouteQuery) => href(['audit'], query),
+  outbox: () => href(['outbox']),
   redis: () => href(['redis']),
   history: () => href(['history']),
   enqueue: (query?: RouteQuery) => href(['enqueue'], query),
