@@ -17,7 +17,16 @@ export { AsynqSemaphores } from './limits/semaphores.js';
 export type { Semaphore, SemaphoreRunOptions, TokenHolder } from './limits/semaphore.js';
 export { AsynqInspector } from './inspector/inspector.js';
 export type { CancelOptions } from './inspector/cancel-options.js';
-export type { BulkArchiveOptions, BulkOptions, BulkProgress, BulkResult, MovableState } from './inspector/bulk.js';
+export type {
+  BulkArchiveOptions,
+  BulkOptions,
+  BulkProgress,
+  BulkResult,
+  CancelAllOptions,
+  CountOptions,
+  MovableState,
+} from './inspector/bulk.js';
+export type { FieldValue, TaskCriteria } from './inspector/criteria.js';
 export type { BatchListOptions } from './inspector/batches.js';
 export type { DeleteQueueOptions } from './inspector/delete-queue.js';
 export type { ListOptions, PageOptions } from './inspector/list-options.js';

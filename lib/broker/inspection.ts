@@ -54,6 +54,8 @@ export const MAX_PAGE_SIZE = 1_000;
 export interface ListedTask extends StoredTask {
   /** Active without a valid lease. */
   readonly orphaned: boolean;
+  /** Unix seconds: when an archived task was archived; else `undefined`. */
+  readonly archivedAt?: number | undefined;
 }
 
 /**

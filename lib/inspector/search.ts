@@ -1,22 +1,13 @@
 import type { DamagedEntry, ListedTask, ListingRole, ListRequest, TaskLocation } from '../broker/inspection.js';
 import { InvalidOptionError } from '../errors.js';
 import type { TaskInfo } from '../task/info.js';
-import { rejectUnknownKeys, requireFunction, requireInteger, requireNonBlank, requireObject } from '../validation.js';
+import { rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
+import { CRITERIA, type Criteria, type TaskCriteria, toCriteria } from './criteria.js';
 import { toDirection, toLocation } from './list-options.js';
 
-/** The criteria: at least one of the first five. A task must match all that are given. */
-export interface SearchOptions {
-  /** The start of the type: `email:` finds `email:welcome`. */
-  readonly type?: string;
-  /** The start of the id. */
-  readonly id?: string;
-  /** Text in the payload, as it is stored. */
-  readonly payload?: string;
-  /** Text in the last error. */
-  readonly error?: string;
-  /** Any other condition: called for every task that matches the others, so it must be fast. An error it throws ends the search. */
-  readonly where?: (task: TaskInfo) => boolean;
+/** At least one of the criteria. A task must match all that are given. */
+export interface SearchOptions extends TaskCriteria {
   /** The group; required for `aggregating`, refused for other states. */
   readonly group?: string;
   /** How many tasks to read, 1 to 10,000; default 1,000. The call ends earlier after some 16 MB. */
@@ -38,8 +29,7 @@ export interface SearchResult {
   readonly cursor: string | undefined;
 }
 
-const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
-const KNOWN_OPTIONS = [...CRITERIA, 'where', 'group', 'scan', 'cursor', 'newestFirst'];
+const KNOWN_OPTIONS = [...CRITERIA, 'group', 'scan', 'cursor', 'newestFirst'];
 const DEFAULT_SCANNED_TASKS = 1_000;
 const MAX_SCANNED_TASKS = 10_000;
 /** Tasks read at a time: a script run of two or three milliseconds. */
@@ -54,43 +44,35 @@ interface Search {
   readonly location: TaskLocation & Pick<ListRequest, 'reverse'>;
   readonly scan: number;
   readonly cursor: string | undefined;
-  readonly matches: (task: ListedTask) => boolean;
-  readonly where: (task: TaskInfo) => boolean;
+  readonly criteria: Criteria;
   readonly matchesDamaged: (entry: DamagedEntry) => boolean;
 }
 
 /** @throws InvalidOptionError */
-export function toSearch(state: TaskState, options: SearchOptions): Search {
+export async function toSearch(
+  broker: Parameters<typeof toCriteria>[0],
+  state: TaskState,
+  options: SearchOptions,
+): Promise<Search> {
   requireObject(options, 'the options of a search', InvalidOptionError);
   rejectUnknownKeys(options, KNOWN_OPTIONS, 'search option', InvalidOptionError);
-  const { type = '', id = '', payload = '', error = '', where, group } = options;
-  const { scan = DEFAULT_SCANNED_TASKS, cursor, newestFirst } = options;
-  const given = CRITERIA.filter((name) => options[name] !== undefined);
-  for (const name of given) requireNonBlank(options[name], name, InvalidOptionError);
-  if (where !== undefined) requireFunction(where, 'where', InvalidOptionError);
-  if (given.length === 0 && !where) {
-    throw new InvalidOptionError(`nothing to search for; give one of ${CRITERIA.join(', ')}, where`);
-  }
+  const { id = '', group, scan = DEFAULT_SCANNED_TASKS, cursor, newestFirst } = options;
+  const location = { ...toLocation(state, group), ...toDirection(state, newestFirst) };
+  requireInteger(scan, 'scan', InvalidOptionError, { least: 1, most: MAX_SCANNED_TASKS });
   if (cursor !== undefined) requireNonBlank(cursor, 'cursor', InvalidOptionError);
-  return {
-    location: { ...toLocation(state, group), ...toDirection(state, newestFirst) },
-    scan: requireInteger(scan, 'scan', InvalidOptionError, { least: 1, most: MAX_SCANNED_TASKS }),
-    cursor,
-    matches: ({ message }) =>
-      message.type.startsWith(type) &&
-      message.id.startsWith(id) &&
-      message.payload.includes(payload) &&
-      message.errorMsg.includes(error),
-    where: where ?? (() => true),
-    matchesDamaged: (entry) => given.length === 1 && !where && id !== '' && entry.id.startsWith(id),
-  };
+  const criteria = await toCriteria(broker, state, options);
+  if (criteria.given.length === 0) {
+    throw new InvalidOptionError(`nothing to search for; give one of ${CRITERIA.join(', ')}`);
+  }
+  const isById = criteria.given.length === 1 && id !== '';
+  return { location, scan, cursor, criteria, matchesDamaged: (entry) => isById && entry.id.startsWith(id) };
 }
 
 /** Reads the list page by page until `scan` entries are read, so that the work of one call is bounded. */
 export async function search(
   listing: ListingRole,
   queue: string,
-  { location, scan, matches, where, matchesDamaged, cursor }: Search,
+  { location, scan, criteria: { matches, where }, matchesDamaged, cursor }: Search,
   view: (task: ListedTask) => TaskInfo,
 ): Promise<SearchResult> {
   const found: { tasks: TaskInfo[]; damaged: DamagedEntry[] } = { tasks: [], damaged: [] };
@@ -103,7 +85,12 @@ export async function search(
       size: Math.min(SCAN_BATCH_SIZE, scan - scanned),
       cursor: next,
     });
-    found.tasks.push(...page.tasks.filter(matches).map(view).filter(where));
+    found.tasks.push(
+      ...page.tasks
+        .filter(matches)
+        .map(view)
+        .filter(where ?? (() => true)),
+    );
     found.damaged.push(...page.damaged.filter(matchesDamaged));
     scanned += page.tasks.length + page.damaged.length;
     for (const { message, result } of page.tasks) bytes += message.payload.length + (result?.length ?? 0);

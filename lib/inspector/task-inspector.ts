@@ -3,8 +3,19 @@ import { InvalidOptionError } from '../errors.js';
 import type { TaskInfo } from '../task/info.js';
 import { requireNonBlank } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
-import { type BulkArchiveOptions, type BulkOptions, type BulkResult, type MovableState, moveAll } from './bulk.js';
-import { type CancelOptions, toCancellation } from './cancel-options.js';
+import {
+  type BulkArchiveOptions,
+  type BulkOptions,
+  type BulkResult,
+  type CancelAllOptions,
+  cancelAll,
+  type CountOptions,
+  countTasks,
+  type MovableState,
+  moveAll,
+} from './bulk.js';
+import { cancel } from './cancel.js';
+import type { CancelOptions } from './cancel-options.js';
 import { explain } from './explain/explain.js';
 import type { TaskExplanation } from './explain/reasons.js';
 import { requireQueue, requireQueueName } from './known-queue.js';
@@ -78,7 +89,7 @@ export abstract class TaskInspector extends QueueInspector {
    * @example await inspector.searchTasks('default', 'archived', { error: 'ECONNREFUSED' })
    */
   async searchTasks(queue: string, state: TaskState, options: SearchOptions): Promise<SearchResult> {
-    const wanted = toSearch(state, options);
+    const wanted = await toSearch(this.broker, state, options);
     await requireQueue(this.broker.inspection, queue);
     return search(this.broker.listing, queue, wanted, (task) => viewTask(task, this.broker.clock));
   }
@@ -136,17 +147,26 @@ export abstract class TaskInspector extends QueueInspector {
     await updatePayload(this.broker, queue, id, payload, options);
   }
 
-  /** {@link runTask} for all tasks of a state (and group) that are there when the call begins. */
+  /**
+   * How many tasks of a state (and group) match. It reads all of them, some hundred at a time.
+   *
+   * @example await inspector.countTasks('default', 'archived', { type: 'email:', error: 'ECONNREFUSED', olderThan: '2h' })
+   */
+  async countTasks(queue: string, state: TaskState, options?: CountOptions): Promise<number> {
+    return countTasks(this.broker, queue, state, options);
+  }
+
+  /** {@link runTask} for all tasks of a state (and group) that are there when the call begins, or those of them that match. */
   async runAllTasks(queue: string, state: MovableState, options?: BulkOptions): Promise<BulkResult> {
     return moveAll(this.broker, this.relay, queue, 'run', state, options);
   }
 
-  /** {@link archiveTask} for all tasks of a state (and group) that are there when the call begins. */
+  /** {@link archiveTask} for all tasks of a state (and group) that are there when the call begins, or those of them that match. */
   async archiveAllTasks(queue: string, state: MovableState, options?: BulkArchiveOptions): Promise<BulkResult> {
     return moveAll(this.broker, this.relay, queue, 'archive', state, options);
   }
 
-  /** {@link deleteTask} for all tasks of a state (and group) that are there when the call begins. */
+  /** {@link deleteTask} for all tasks of a state (and group) that are there when the call begins, or those of them that match. */
   async deleteAllTasks(queue: string, state: MovableState, options?: BulkOptions): Promise<BulkResult> {
     return moveAll(this.broker, this.relay, queue, 'delete', state, options);
   }
@@ -160,8 +180,15 @@ export abstract class TaskInspector extends QueueInspector {
    * @example await inspector.cancelProcessing('order-17', { reason: 'the order was withdrawn', outcome: 'archive' })
    */
   async cancelProcessing(id: string, options: CancelOptions = {}): Promise<void> {
-    const cancellation = toCancellation(id, options, this.broker.clock.now());
-    await this.broker.cancellation.recordCancellation(cancellation); // first: a server that receives the message reads it
-    await this.broker.cancellation.publishCancellation(id);
+    await cancel(this.broker, id, options);
+  }
+
+  /**
+   * {@link cancelProcessing} for all active tasks of a queue, or those that match. Returns for how many it has asked.
+   *
+   * @example await inspector.cancelAllTasks('default', { type: 'import:', olderThan: '1h', outcome: 'archive' })
+   */
+  async cancelAllTasks(queue: string, options?: CancelAllOptions): Promise<number> {
+    return cancelAll(this.broker, queue, options);
   }
 }

@@ -23,6 +23,7 @@ import { exerciseMonitoring } from './suite/monitoring.js';
 import { exerciseMoving } from './suite/moving.js';
 import { exerciseNumbers } from './suite/numbers.js';
 import { exerciseExplain } from './suite/explain.js';
+import { exerciseFilteredActions } from './suite/filtered-actions.js';
 import { exerciseObstacles } from './suite/obstacles.js';
 import { exerciseRepeats } from './suite/repeats.js';
 import { exerciseRows } from './suite/rows.js';
@@ -73,6 +74,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseLimiting(it);
     exerciseObstacles(it);
     exerciseExplain(it);
+    exerciseFilteredActions(it);
     exerciseScheduling(it);
     exerciseEventStream(it);
     exerciseWake(it);

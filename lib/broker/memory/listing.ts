@@ -33,7 +33,8 @@ function listTasks(store: QueueStore, request: ListRequest, now: number): TaskPa
   const tasks = ids.flatMap((id): ListedTask[] => {
     const task = store.describe(id);
     if (!task) return [];
-    return [{ ...task, orphaned: task.state === 'active' && (store.lease.score(id) ?? due) <= due }];
+    const orphaned = task.state === 'active' && (store.lease.score(id) ?? due) <= due;
+    return [{ ...task, orphaned, archivedAt: store.archived.score(id) }];
   });
   return { tasks, damaged: [], cursor };
 }

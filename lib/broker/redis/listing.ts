@@ -147,5 +147,6 @@ function read(id: string, { mark, message: bytes, result }: Entry, { state }: Ta
     pendingSince: state === 'pending' ? readNanoseconds(mark) : undefined,
     result: result.length > 0 ? result : undefined,
     orphaned: state === 'active' && mark === '1',
+    archivedAt: state === 'archived' ? readScore(mark) : undefined,
   };
 }
