@@ -127,13 +127,22 @@ export interface WorkflowsRole {
   summary(queue: string, run: string): Promise<RunSummary | undefined>;
   /** Newest first. */
   runs(queue: string, options: { readonly offset: number; readonly size: number }): Promise<RunSummary[]>;
-  /** Results of steps, in order; `undefined` where there is none. */
-  results(queue: string, run: string, steps: readonly string[]): Promise<(Buffer | undefined)[]>;
+  /**
+   * Results of steps, in order; `undefined` where there is none.
+   *
+   * @param since when the run has started, if a task of it asks: then nothing is read that this process has stored itself
+   */
+  results(queue: string, run: string, steps: readonly string[], since?: string): Promise<(Buffer | undefined)[]>;
   /**
    * Results of the steps before this one, by name, in the order in which it names them; without those that
-   * have none. `undefined` without such a run.
+   * have none. `undefined` without such a run. `since` as above.
    */
-  resultsBefore(queue: string, run: string, step: string): Promise<ReadonlyMap<string, Buffer> | undefined>;
+  resultsBefore(
+    queue: string,
+    run: string,
+    step: string,
+    since?: string,
+  ): Promise<ReadonlyMap<string, Buffer> | undefined>;
   /**
    * Ends a run: what waits is cancelled, tasks that no server has claimed yet are deleted, and the ids of
    * those that may be under way are returned for the caller to cancel.

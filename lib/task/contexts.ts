@@ -5,6 +5,8 @@ import type { WorkflowContext } from './workflow-context.js';
 export interface StepLink {
   readonly to: string;
   readonly run: string;
+  /** When the run has started: milliseconds since the epoch. */
+  readonly since?: string;
   readonly step: string;
 }
 

@@ -41,7 +41,7 @@ export class StepContext implements WorkflowContext {
   }
 
   async result<R>(step: string): Promise<R> {
-    const [bytes] = await this.deps.broker.workflows.results(this.queue, this.id, [step]);
+    const [bytes] = await this.deps.broker.workflows.results(this.queue, this.id, [step], this.link.since);
     if (bytes === undefined) this.requireSucceeded(await this.read(), step);
     return decodeResult(bytes) as R;
   }
@@ -55,7 +55,7 @@ export class StepContext implements WorkflowContext {
   }
 
   private async resultsBefore(): Promise<Readonly<Record<string, unknown>>> {
-    const results = await this.deps.broker.workflows.resultsBefore(this.queue, this.id, this.step);
+    const results = await this.deps.broker.workflows.resultsBefore(this.queue, this.id, this.step, this.link.since);
     if (!results) throw new WorkflowNotFoundError(this.queue, this.id);
     return Object.fromEntries(Array.from(results, ([name, result]) => [name, decodeResult(result)]));
   }

@@ -1,7 +1,7 @@
 -- The fields of `links`: what they say of tasks of this place. Part of links.lua, behind membership.lua.
 --
--- Who watches a task: `r`, how many NULs follow (a byte), those, a run of this place, \0, its step, \0 and L.hint, when nobody else watches
--- it; else a JSON list. Behind a `-` are those who know that it has failed; it is kept, and may be run again.
+-- Who watches a task: `r`, how many NULs follow (a byte), those, a run of this place, \0, its step, \0 and L.hint, when nobody else
+-- watches it; else a JSON list. Behind a `-` are those who know that it has failed; it is kept, and may be run again.
 do
   local call, try, type = redis.call, redis.pcall, type
   local byte, find, sub = string.byte, string.find, string.sub

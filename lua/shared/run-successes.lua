@@ -7,6 +7,8 @@ do
   local pack, unpack_bytes = struct.pack, struct.unpack
   local R = L.runs
   local COUNTS_SIZE, STEP_SIZE, PLAIN = R.COUNTS_SIZE, R.STEP_SIZE, R.PLAIN
+  -- Where the counts have when the run has started, and L.hint has the number of steps.
+  local STARTED_AT, STARTED_END, TOTAL_AT = 22, 29, 9
   -- Where STEP of runs.lua has the flags, and how many steps before it have not ended and have failed; these: one, and none.
   local FLAGS_AT, OPEN_AT, LAST_OPEN = 11, 20, '\1' .. string.rep('\0', 7)
   local READY, WAITING = byte('r'), byte('w')
@@ -46,11 +48,12 @@ do
     L.create_plain(list, n, refuse)
   end
 
-  -- What the link of a step says of those after it: how many steps the run has, as text, a NUL, their names. No number when they are many.
-  -- `graph` is `d` of runs.lua. A name with a brace is cut, and leads to no step.
-  function L.hint(total, graph)
+  -- What the link of a step says of its run and of those after it: when the run has started, as its counts have it; how many steps it has,
+  -- as text, a NUL, their names. No number when they are many. `graph` is `d` of runs.lua. A name with a brace is cut, and leads to no step.
+  function L.hint(counts, total, graph)
     local start = find(graph, '{', 1, true)
-    return start and start <= LONGEST_HINT and total .. '\0' .. sub(graph, 1, start - 1) or '\0'
+    local started = sub(counts, STARTED_AT, STARTED_END)
+    return start and start <= LONGEST_HINT and started .. total .. '\0' .. sub(graph, 1, start - 1) or started .. '\0'
   end
 
   -- Adds to `fields` those of the steps after the ended ones. Returns their names, how many of the ended ones are before each, and how
@@ -63,8 +66,8 @@ do
       repeat
         times, i = times + 1, i + 4
       until list[i] ~= hint
-      local before, at = total, find(hint, '\0', 1, true)
-      total = sub(hint, 1, at - 1)
+      local before, at = total, find(hint, '\0', TOTAL_AT, true)
+      total = sub(hint, TOTAL_AT, at - 1)
       if before and before ~= total then return nil end
       local stop = find(hint, '\0', at + 1, true)
       while stop do
@@ -91,7 +94,7 @@ do
   -- What apply does, when one step has ended and one comes after it, as in a chain: the same without a table. Returns nil, and has
   -- written nothing, when it is not that simple.
   local function apply_one(id, step, hint, task, result)
-    local at = find(hint, '\0', 1, true)
+    local at = find(hint, '\0', TOTAL_AT, true)
     local stop = find(hint, '\0', at + 1, true)
     if not stop or stop ~= #hint then return nil end
     local key, name, field = L.base .. 'run:' .. id, sub(hint, at + 1, -2), 's:' .. step
@@ -102,7 +105,7 @@ do
     if not c or #c ~= COUNTS_SIZE or not ended or #ended ~= STEP_SIZE or byte(ended) ~= READY then return false end
     if not waiting or #waiting ~= STEP_SIZE or byte(waiting) ~= WAITING then return false end
     local state, open, begun, all = unpack_bytes('<c1I4I4I4', c)
-    local total = sub(hint, 1, at - 1)
+    local total = sub(hint, TOTAL_AT, at - 1)
     if state ~= 'r' or tonumber(total) ~= all then return false end
     local begins = sub(waiting, OPEN_AT) == LAST_OPEN
     if begins then
@@ -116,7 +119,7 @@ do
     end
     ended = (result == '' and succeeded or with_result) .. sub(ended, 10)
     call('HSET', key, 'c', pack('<c1I4I4', state, open - 1, begun) .. sub(c, 10), field, ended, 'v:' .. step, result, after, waiting)
-    if begins then L.begin_plain(id, name, task_beside(task, step, name), message, L.hint(total, graph or '')) end
+    if begins then L.begin_plain(id, name, task_beside(task, step, name), message, L.hint(c, total, graph or '')) end
     return true
   end
 
@@ -164,7 +167,7 @@ do
       else
         set[n + 2] = ready .. sub(step, 10, 11) .. since
         begins = begins or { nil, nil, nil, nil }
-        begins[m + 1], begins[m + 2], begins[m + 3] = name, values[at + 1], L.hint(total, values[at + 2] or '')
+        begins[m + 1], begins[m + 2], begins[m + 3] = name, values[at + 1], L.hint(c, total, values[at + 2] or '')
         begun, m = begun + 1, m + 3
       end
       n, at = n + 2, at + 3

@@ -25,6 +25,7 @@ import { joined, readCaused } from './scripts/caused.js';
 import { ExchangeKeys, queueKeys } from './scripts/queue-keys.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
+import type { StoredResults } from './stored-results.js';
 import { encodeSettlements } from './scripts/settlements.js';
 
 /**
@@ -61,6 +62,7 @@ export class RedisConsumer implements ConsumerRole {
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
     private readonly archives: Archives,
+    private readonly stored: StoredResults,
   ) {
     this.keys = new ExchangeKeys(keyspace);
   }
@@ -100,9 +102,11 @@ export class RedisConsumer implements ConsumerRole {
       further = await this.markLost(queue, settle, lost, fences, settled);
       for (const index of lost) if (this.wasStored(settle[index - 1]!.lease, now)) settled[index - 1] = 'settled';
     }
+    if (batch.results.length > 0) this.stored.settled(settle, settled);
     const taken = new LeasedTasks(queue, links && new LeasedLinks(queue, links, reply.remaining / (since ? 3 : 2)));
     readTasks(taken, expiresAt, reply, since);
     const { tasks, damaged } = taken;
+    if (links) this.stored.claimed(tasks);
     const answered = { settled, tasks, damaged, backlog, limitedFor };
     return caused ? { ...answered, ...joined(readCaused(queue, caused), further) } : answered;
   }

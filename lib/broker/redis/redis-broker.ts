@@ -25,6 +25,7 @@ import { RedisRows } from './rows.js';
 import { RedisUniqueness } from './uniqueness.js';
 import { RedisScheduling } from './scheduling.js';
 import { Scripts } from './scripts/scripts.js';
+import { StoredResults } from './stored-results.js';
 import { RedisWakeSource } from './wake-source.js';
 
 export interface RedisBrokerOptions {
@@ -88,7 +89,8 @@ export class RedisBroker implements Broker {
       register: (queue) => producer.register(queue),
       enqueueLinked: (queue, requests, rows) => this.links.enqueueRows(queue, requests, rows),
     });
-    this.consumer = new RedisConsumer(scripts, keyspace, clock, this.archives);
+    const stored = new StoredResults();
+    this.consumer = new RedisConsumer(scripts, keyspace, clock, this.archives, stored);
     this.maintenance = new RedisMaintenance(connections, scripts, keyspace, clock, this.archives);
     this.uniqueness = new RedisUniqueness(connections, scripts, keyspace, clock, {
       register: (queue) => producer.register(queue),
@@ -106,10 +108,8 @@ export class RedisBroker implements Broker {
     this.obstacles = new RedisObstacles(connections, scripts, keyspace, clock);
     this.scheduling = new RedisScheduling(connections, scripts, keyspace, clock, producer, this.links);
     this.limiting = new RedisLimiting(connections, scripts, keyspace, clock);
-    this.workflows = new RedisWorkflows(connections, scripts, keyspace, clock, (queue) => [
-      producer.register(queue),
-      this.links.register(queue),
-    ]);
+    const list = (queue: string) => [producer.register(queue), this.links.register(queue)];
+    this.workflows = new RedisWorkflows(connections, scripts, keyspace, clock, list, stored);
     this.batches = new RedisBatches(connections, scripts, keyspace, clock, this.links, producer);
     this.events = new RedisEvents(connections, scripts, keyspace, clock);
     this.wake = { watch: (listener) => new RedisWakeSource(connections, keyspace, listener) };

@@ -2,6 +2,7 @@ import type { ChainableCommander } from 'ioredis';
 import type { Keyspace } from '../../wire/keys.js';
 import { toBrokerError } from './connection/broker-error.js';
 import type { RedisConnections } from './connection/connections.js';
+import type { StoredResults } from './stored-results.js';
 import { hasResult, readBefore } from './scripts/stored-runs.js';
 
 /** The results of steps before a step, by name; undefined without such a run. */
@@ -28,10 +29,18 @@ export class ResultReads {
   constructor(
     private readonly connections: RedisConnections,
     private readonly keyspace: Keyspace,
+    private readonly stored: StoredResults,
   ) {}
 
   /** @returns the results in the order of `steps`; undefined where there is none */
-  async named(queue: string, run: string, steps: readonly string[]): Promise<(Buffer | undefined)[]> {
+  async named(
+    queue: string,
+    run: string,
+    steps: readonly string[],
+    since: string | undefined,
+  ): Promise<(Buffer | undefined)[]> {
+    const known = since === undefined ? undefined : this.stored.all(queue, run, since, steps);
+    if (known) return known;
     const key = this.keyspace.queue(queue).run(run);
     const fields = steps.flatMap((name) => [`s:${name}`, `v:${name}`]);
     const found = await this.ask<(Buffer | null)[]>(queue, (pipeline) => pipeline.hmgetBuffer(key, ...fields));
@@ -39,7 +48,7 @@ export class ResultReads {
   }
 
   /** @returns those of the steps before this one, in the order of its definition */
-  async before(queue: string, run: string, step: string): Promise<ResultsBefore> {
+  async before(queue: string, run: string, step: string, since: string | undefined): Promise<ResultsBefore> {
     const key = this.keyspace.queue(queue).run(run);
     const [counts, place] = await this.ask<(Buffer | null)[]>(queue, (pipeline) =>
       pipeline.hmgetBuffer(key, 'c', `d:${step}`),
@@ -49,7 +58,7 @@ export class ResultReads {
     const results = new Map<string, Buffer>();
     for (let from = 0; from < names.length; from += RESULTS_AT_ONCE) {
       const page = names.slice(from, from + RESULTS_AT_ONCE);
-      for (const [index, result] of (await this.named(queue, run, page)).entries()) {
+      for (const [index, result] of (await this.named(queue, run, page, since)).entries()) {
         if (result) results.set(page[index]!, result);
       }
     }

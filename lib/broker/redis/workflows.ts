@@ -7,6 +7,7 @@ import type { RedisClient } from './connection/client-factory.js';
 import type { RedisConnections } from './connection/connections.js';
 import { persist } from './producer.js';
 import { ResultReads } from './result-reads.js';
+import type { StoredResults } from './stored-results.js';
 import { nanoseconds } from './scripts/arguments.js';
 import { PackedReader } from './scripts/packed-reader.js';
 import { readCaused } from './scripts/caused.js';
@@ -40,8 +41,9 @@ export class RedisWorkflows implements WorkflowsRole {
     private readonly clock: Clock,
     /** Lists a queue for asynq's tools and for the keepers, when that is due. */
     private readonly list: (queue: string) => readonly (Promise<void> | undefined)[],
+    stored: StoredResults,
   ) {
-    this.reads = new ResultReads(connections, keyspace);
+    this.reads = new ResultReads(connections, keyspace, stored);
   }
 
   async start(
@@ -106,12 +108,12 @@ export class RedisWorkflows implements WorkflowsRole {
     return found;
   }
 
-  async results(queue: string, run: string, steps: readonly string[]): Promise<(Buffer | undefined)[]> {
-    return steps.length > 0 ? this.reads.named(queue, run, steps) : [];
+  async results(queue: string, run: string, steps: readonly string[], since?: string): Promise<(Buffer | undefined)[]> {
+    return steps.length > 0 ? this.reads.named(queue, run, steps, since) : [];
   }
 
-  async resultsBefore(queue: string, run: string, step: string): Reply<'resultsBefore'> {
-    return this.reads.before(queue, run, step);
+  async resultsBefore(queue: string, run: string, step: string, since?: string): Reply<'resultsBefore'> {
+    return this.reads.before(queue, run, step, since);
   }
 
   async cancel(queue: string, run: string, reason: string): Reply<'cancel'> {

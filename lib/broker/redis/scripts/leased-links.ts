@@ -2,9 +2,12 @@ import type { Watcher } from '../../links.js';
 import { readJson } from './json.js';
 import { PackedReader } from './packed-reader.js';
 
+/** What the link of a step begins with. */
+const STEP = 'r'.charCodeAt(0);
+
 /** Who watches the tasks that a script has leased, as L.links_of of links.lua packs it. */
 export class LeasedLinks {
-  private readonly texts: string[] = [];
+  private readonly values: Buffer[] = [];
   /** By what the ids of members of a batch begin with. */
   private readonly members: ReadonlyMap<string, readonly Watcher[]> | undefined;
   private position = 0;
@@ -17,7 +20,7 @@ export class LeasedLinks {
   ) {
     if (packed.length === 0) return;
     const reader = new PackedReader(packed);
-    for (let left = count; left > 0; left--) this.texts.push(reader.text());
+    for (let left = count; left > 0; left--) this.values.push(reader.view());
     if (!reader.more()) return;
     const members = new Map<string, readonly Watcher[]>();
     while (reader.more()) members.set(reader.text(), readWatchers(reader.text()));
@@ -26,9 +29,9 @@ export class LeasedLinks {
 
   /** Who watches the next task; undefined when nobody does. */
   next(id: string): readonly Watcher[] | undefined {
-    const text = this.texts[this.position++];
-    if (!text) return this.members?.get(id.slice(0, id.lastIndexOf('~') + 1));
-    return text.startsWith('r') ? [stepOf(this.queue, text)] : readWatchers(text);
+    const value = this.values[this.position++];
+    if (!value?.length) return this.members?.get(id.slice(0, id.lastIndexOf('~') + 1));
+    return value[0] === STEP ? [stepOf(this.queue, value)] : readWatchers(value.toString());
   }
 }
 
@@ -36,9 +39,11 @@ const isWatcher = (one: unknown): boolean => typeof one === 'object' && one !== 
 
 const readWatchers = (text: string): readonly Watcher[] => readJson<Watcher[]>(text, []).filter(isWatcher);
 
-/** The step of a run of this queue, as link-fields.lua has it: what is behind the step only scripts read. */
-function stepOf(queue: string, text: string): Watcher {
-  const start = text.charCodeAt(1) + 2;
-  const end = text.indexOf('\0', start);
-  return { k: 'r', to: queue, run: text.slice(start, end), step: text.slice(end + 1, text.indexOf('\0', end + 1)) };
+/** The step of a run of this queue, as link-fields.lua has it: what is behind the time only scripts read. */
+function stepOf(queue: string, link: Buffer): Watcher {
+  const start = link[1]! + 2;
+  const end = link.indexOf(0, start);
+  const stop = link.indexOf(0, end + 1);
+  const [run, step] = [link.toString('utf8', start, end), link.toString('utf8', end + 1, stop)];
+  return { k: 'r', to: queue, run, since: String(link.readDoubleLE(stop + 1)), step };
 }

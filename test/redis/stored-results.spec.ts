@@ -1,0 +1,102 @@
+import { describe, expect } from 'vitest';
+import type { LeasedTask } from '../../lib/broker/broker.js';
+import { it, type RedisDriver } from '../contract/redis-fixture.js';
+import { RunSession, step } from '../contract/run-session.js';
+
+const STEPS = [step('a'), step('b'), step('end', { after: ['a', 'b'] })];
+
+const sinceOf = ({ links }: LeasedTask): string => {
+  const link = links![0]!;
+  if (link.k !== 'r' || link.since === undefined) throw new Error(`the link has no start: ${JSON.stringify(link)}`);
+  return link.since;
+};
+
+/** Ends the task of a step with a result, by default in the process that has claimed it. */
+async function succeed(
+  session: RunSession,
+  driver: RedisDriver,
+  name: string,
+  result: string,
+  { consumer } = driver.broker,
+): Promise<void> {
+  const { lease } = (await session.claim(name))!;
+  const settle = [{ kind: 'done', lease, uniqueKey: '', result: Buffer.from(result) }] as const;
+  session.took(await consumer.exchange('default', { settle, take: 0 }));
+}
+
+/** How many results a call reads in Redis. */
+async function reads({ redis }: RedisDriver, call: () => Promise<unknown>): Promise<number> {
+  await redis.config('RESETSTAT');
+  await call();
+  return Number(/cmdstat_hmget:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+}
+
+describe('the results of steps that this process has stored', () => {
+  it('are not read again by the steps after them', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start(STEPS);
+    await succeed(session, driver, 'a', '1');
+    await succeed(session, driver, 'b', '2');
+    const since = sinceOf((await session.claim('end'))!);
+    const { workflows } = session;
+    expect(
+      await reads(driver, async () => {
+        expect(await workflows.results('default', session.id, ['b', 'a'], since)).toEqual([
+          Buffer.from('2'),
+          Buffer.from('1'),
+        ]);
+      }),
+    ).toBe(0);
+    const found = await workflows.resultsBefore('default', session.id, 'end', since);
+    expect([...found!]).toEqual([
+      ['a', Buffer.from('1')],
+      ['b', Buffer.from('2')],
+    ]);
+    // Whoever has not claimed a step of the run sees what Redis has.
+    expect(await reads(driver, () => workflows.results('default', session.id, ['a']))).toBe(1);
+  });
+
+  it('are read when another process has stored one of them', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start(STEPS);
+    await succeed(session, driver, 'a', '1');
+    await succeed(session, driver, 'b', '2', driver.open(driver.server.port));
+    const since = sinceOf((await session.claim('end'))!);
+    expect(await session.workflows.results('default', session.id, ['a', 'b'], since)).toEqual([
+      Buffer.from('1'),
+      Buffer.from('2'),
+    ]);
+  });
+
+  it('are not those of a later run with the same id', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start(STEPS);
+    await succeed(session, driver, 'a', 'old');
+    await succeed(session, driver, 'b', 'old');
+    await session.finish('end');
+    expect((await session.workflows.delete('default', session.id)).status).toBe('deleted');
+    driver.clock.advance(1);
+    await session.start(STEPS);
+    const other = driver.open(driver.server.port);
+    await succeed(session, driver, 'a', 'new', other);
+    await succeed(session, driver, 'b', 'new', other);
+    const since = sinceOf((await session.claim('end'))!);
+    expect(await session.workflows.results('default', session.id, ['a', 'b'], since)).toEqual([
+      Buffer.from('new'),
+      Buffer.from('new'),
+    ]);
+  });
+
+  it('are forgotten when there are very many', async ({ driver }) => {
+    const session = new RunSession(driver);
+    const size = 5 * 1024 * 1024;
+    await session.start(STEPS);
+    await succeed(session, driver, 'a', 'first');
+    const large = Buffer.alloc(size, 'x').toString();
+    await succeed(session, driver, 'b', large);
+    const since = sinceOf((await session.claim('end'))!);
+    const call = () => session.workflows.results('default', session.id, ['a'], since);
+    expect(await reads(driver, call)).toBe(1);
+    expect(await call()).toEqual([Buffer.from('first')]);
+  });
+});
