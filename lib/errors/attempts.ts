@@ -20,6 +20,14 @@ export class InvalidBatchResultError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_BATCH_RESULT';
 }
 
+/**
+ * The `cost` of a rate gave no cost, or one above the limit, or `spent` was called wrongly. With a cost above the limit the task is
+ * archived: it could never run. Otherwise it is an ordinary failure.
+ */
+export class InvalidCostError extends AsynqError {
+  readonly code = 'ASYNQ_INVALID_COST';
+}
+
 /** The task's timeout or deadline has passed (Go's context.DeadlineExceeded). */
 export class DeadlineExceededError extends AsynqError {
   readonly code = 'ASYNQ_DEADLINE_EXCEEDED';

@@ -18,6 +18,7 @@ import type { AttemptServices } from './attempt/attempt-services.js';
 import { callBatch, callHandler } from './attempt/call-handler.js';
 import { type BatchStarter, type CollectedBatch, Collectors } from './attempt/collectors.js';
 import type { Attempts } from './attempt/attempts.js';
+import { price } from './attempt/price.js';
 import { Deadlines } from './attempt/deadlines.js';
 import { passedExpiry, reportExpired } from './attempt/expiry.js';
 import { type BatchHandling, FailedTask, type TaskHandlerEntry } from './attempt/handler.js';
@@ -161,6 +162,8 @@ export class Executor implements Exchanger, Attempts, BatchStarter {
     if (newer) return this.defer(task, newer);
     const limiter = isLimited ? this.options.limiters.of(handler) : undefined;
     if (!limiter) return this.begin(task, handler);
+    const unpriced = limiter.hasCosts ? price(task, limiter.limits.rate) : undefined;
+    if (unpriced) return this.refuse(task, unpriced);
     const admitted = limiter.admit(task);
     if (admitted === true) this.begin(task, handler);
     else if (admitted === false) this.defer(task, limiter.scope);

@@ -32,6 +32,14 @@ export interface TaskContext {
    * task is done or its lease is lost.
    */
   writeResult(result: unknown): Promise<void>;
+  /**
+   * Says what the task has really cost of the rate of its handler, instead of what `cost` said before. It is counted when the handler
+   * ends; the last call counts. After a crash the first cost stands.
+   *
+   * @param amount 0 or more, also more than `max`; a fraction is rounded up
+   * @throws InvalidCostError for anything else, and when the handler has no rate with a cost
+   */
+  spent(amount: number): void;
   /** Whether it is a member of a batch. */
   readonly isMember: boolean;
   /**

@@ -15,7 +15,7 @@ import { applyOptions, DEFAULT_SETTINGS, name } from './settings.js';
  * Options of a definition besides the defaults of its tasks; they apply where the tasks are
  * handled.
  */
-export interface TaskHandling extends TaskLimits {
+export interface TaskHandling<Received = unknown> extends TaskLimits<Received> {
   /** Milliseconds until the next attempt. Default: the server's, which is asynq's formula. */
   retryDelay?: RetryDelay;
   /** Whether an error counts as a failure. Default: the server's, which is always. */
@@ -55,7 +55,10 @@ export type ReceivedOf<D> = D extends TaskDefinition<unknown, unknown, infer Rec
 export type ResultOf<D> = D extends TaskDefinition<unknown, infer R> ? R : never;
 
 /** Options of a definition. */
-type DefinitionOptions<P, Received> = TaskOptions & TaskHandling & PayloadVersions<Received> & DefinitionLinks<P>;
+type DefinitionOptions<P, Received> = TaskOptions &
+  TaskHandling<NoInfer<Received>> &
+  PayloadVersions<Received> &
+  DefinitionLinks<P>;
 
 const HANDLING_NAMES = [
   'retryDelay',

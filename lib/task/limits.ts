@@ -1,6 +1,13 @@
 import { parseDuration, type Duration } from '../duration.js';
 import type { ErrorClass } from '../errors.js';
-import { describe, rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../validation.js';
+import {
+  describe,
+  rejectUnknownKeys,
+  requireFunction,
+  requireInteger,
+  requireNonBlank,
+  requireObject,
+} from '../validation.js';
 
 /** How many tasks may run, and start. */
 export interface Limits {
@@ -15,7 +22,21 @@ export interface Limits {
    * How many tasks start per time in the whole fleet: at most `max` in any period of `per` (1 ms to
    * a day). Default: no limit.
    */
-  rateLimit?: { readonly max: number; readonly per: Duration };
+  rateLimit?: RateLimit;
+}
+
+export interface RateLimit {
+  readonly max: number;
+  readonly per: Duration;
+}
+
+/** A rate of something else than starts, such as the tokens of a language model. */
+export interface CostLimit<P = unknown> extends RateLimit {
+  /**
+   * What a task costs of `max`: 0 or more, a fraction is rounded up. Called with the payload before the pipes; not asynchronous. A task that
+   * costs more than `max` is archived. `TaskContext.spent` corrects it. Default: 1 for each task.
+   */
+  cost?(payload: P): number;
 }
 
 /** The limits with all defaults. */
@@ -31,7 +52,12 @@ export interface ResolvedLimits {
 }
 
 /** Limits of the tasks of one handler. */
-export interface TaskLimits extends Limits {
+export interface TaskLimits<P = unknown> extends Omit<Limits, 'rateLimit'> {
+  /**
+   * How many tasks start per time in the whole fleet, or with `cost`, how much these cost: at most `max` in any period of `per` (1 ms to a
+   * day). Default: no limit.
+   */
+  rateLimit?: CostLimit<P>;
   /**
    * The scope in which `globalConcurrency` and `rateLimit` count in the fleet: a semaphore of
    * asynq's x/rate of this name, which Go workers and AsynqSemaphores share. Handlers of one scope
@@ -73,8 +99,9 @@ export function pickLimits(options: TaskLimits, what: string, Failure: ErrorClas
 function checkRate(given: unknown, what: string, Failure: ErrorClass): { max: number; per: number } {
   const name = `rateLimit of ${what}`;
   const rate = requireObject(given, `${name}, as in { max: 100, per: '1m' }`, Failure) as object;
-  rejectUnknownKeys(rate, ['max', 'per'], `option of ${name}`, Failure);
-  const { max, per } = rate as { max?: unknown; per?: unknown };
+  rejectUnknownKeys(rate, ['max', 'per', 'cost'], `option of ${name}`, Failure);
+  const { max, per, cost } = rate as { max?: unknown; per?: unknown; cost?: unknown };
+  if (cost !== undefined) requireFunction(cost, `cost of ${name}`, Failure);
   const window = parseDuration(per, `per of ${name}`, Failure);
   if (window < 1 || window > MAX_WINDOW_MS) {
     throw new Failure(`per of ${name} must be from 1 millisecond to 24 hours, not ${describe(per)}`);

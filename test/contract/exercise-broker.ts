@@ -7,6 +7,7 @@ import { exerciseArchive } from './suite/archive.js';
 import { exerciseBatches } from './suite/batches.js';
 import { exerciseBytes } from './suite/bytes.js';
 import { exerciseCancellation } from './suite/cancellation.js';
+import { exerciseCosts } from './suite/costs.js';
 import { exerciseCounters } from './suite/counters.js';
 import { exerciseDelayedGroups } from './suite/delayed-groups.js';
 import { exerciseDependencies } from './suite/dependencies.js';
@@ -72,6 +73,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseMonitoring(it);
     exerciseCancellation(it);
     exerciseLimiting(it);
+    exerciseCosts(it);
     exerciseObstacles(it);
     exerciseExplain(it);
     exerciseFilteredActions(it);

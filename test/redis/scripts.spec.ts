@@ -105,6 +105,8 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   noteCancelled: (driver) => driver.broker.cancellation.noteCancelled([{ ...cancellation(driver), queue: 'default' }]),
   acquireTokens: (driver) => driver.broker.limiting.acquireTokens('scope', 3, driver.now + 60, ['a']),
   takeStarts: ({ broker }) => broker.limiting.takeStarts('scope', { max: 3, window: 60_000 }, 1),
+  takeCosts: ({ broker }) => broker.limiting.takeCosts('scope', { max: 3, window: 60_000 }, [1, 3]),
+  correctCosts: ({ broker }) => broker.limiting.correctCosts('scope', 60_000, [{ part: 7, by: 2 }]),
   wakeWaiting: ({ broker }) => broker.limiting.wakeWaiting('default', 'waitlist', 1),
   openSchedule: ({ broker }) => broker.scheduling.openSchedule('default', 'entry', 'spec', 60),
   fire: (driver) => driver.broker.scheduling.fire('default', firing(driver)),

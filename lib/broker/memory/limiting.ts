@@ -1,5 +1,5 @@
 import { floorSeconds } from '../../clock.js';
-import type { LimitingRole, StartLimit } from '../limiting.js';
+import type { CostCorrection, LimitingRole, StartLimit, TakenCosts } from '../limiting.js';
 import type { TokenHolder } from '../obstacles.js';
 import { wakeWaiting } from './consumer.js';
 import type { MemoryState } from './memory-state.js';
@@ -42,6 +42,18 @@ export class MemoryLimiting implements LimitingRole {
     const retryIn = granted < wanted ? starts.untilFewer(now) : 0;
     starts.add(granted, now);
     return { granted, retryIn };
+  }
+
+  async takeCosts(scope: string, { max, window }: StartLimit, costs: readonly number[]): Promise<TakenCosts> {
+    this.state.assertOpen();
+    return this.starts(scope, window).take(costs, max, this.state.now);
+  }
+
+  async correctCosts(scope: string, window: number, corrections: readonly CostCorrection[]): Promise<void> {
+    this.state.assertOpen();
+    const starts = this.starts(scope, window);
+    for (const { part, by } of corrections) if (by < 0) starts.takeBack(part, -by);
+    for (const { by } of corrections) if (by > 0) starts.add(by, this.state.now);
   }
 
   async wakeWaiting(queue: string, waitlist: string, count: number): Promise<{ woken: number; left: number }> {

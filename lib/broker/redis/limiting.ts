@@ -1,6 +1,6 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
-import type { LimitingRole, StartLimit } from '../limiting.js';
+import type { CostCorrection, LimitingRole, StartLimit } from '../limiting.js';
 import { nanoseconds, requireSeconds } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
 import type { Scripts } from './scripts/scripts.js';
@@ -32,6 +32,19 @@ export class RedisLimiting implements LimitingRole {
     const answer = await this.scripts.run('monitor', 'takeStarts', [this.keyspace.starts(scope, window)], argv);
     const [granted, retryIn] = answer as [number, number];
     return { granted, retryIn };
+  }
+
+  async takeCosts(scope: string, { max, window }: StartLimit, costs: readonly number[]) {
+    const argv = [String(max), String(window), nanoseconds(this.clock.now()), ...costs.map(String)];
+    const answer = await this.scripts.run('monitor', 'takeCosts', [this.keyspace.starts(scope, window)], argv);
+    const [granted, retryIn, part, least] = answer as [number, number, number, number];
+    return { granted, retryIn, part, least };
+  }
+
+  async correctCosts(scope: string, window: number, corrections: readonly CostCorrection[]): Promise<void> {
+    const pairs = corrections.flatMap(({ part, by }) => [String(part), String(by)]);
+    const argv = [String(window), nanoseconds(this.clock.now()), ...pairs];
+    await this.scripts.run('monitor', 'correctCosts', [this.keyspace.starts(scope, window)], argv);
   }
 
   async wakeWaiting(queue: string, waitlist: string, count: number) {

@@ -20,7 +20,7 @@ import type { PeriodicTaskOptions } from '../../scheduler/options.js';
 import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
 import type { TaskHandlerDecorator } from './handler-types.js';
 
-export interface TaskHandlerOptions extends TaskLimits {
+export interface TaskHandlerOptions<Received = unknown> extends TaskLimits<Received> {
   /** The `name` of the AsynqModule whose tasks these are. Default: the unnamed one. */
   connection?: string;
   /** Milliseconds until the next attempt. Default: the definition's, else the server's. */
@@ -89,11 +89,11 @@ export const HANDLER_OPTION_NAMES = [
  */
 export function TaskHandler<R, Received>(
   task: TaskDefinition<unknown, R, Received>,
-  options: TaskHandlerOptions & { batch: BatchHandlerOptions },
+  options: TaskHandlerOptions<NoInfer<Received>> & { batch: BatchHandlerOptions },
 ): BatchHandlerDecorator<R, Received>;
 export function TaskHandler<R, Received>(
   task: TaskDefinition<unknown, R, Received>,
-  options?: TaskHandlerOptions & { batch?: undefined },
+  options?: TaskHandlerOptions<NoInfer<Received>> & { batch?: undefined },
 ): TaskHandlerDecorator<R, Received>;
 export function TaskHandler(task: string | TaskDefinition, options?: TaskHandlerOptions): MethodDecorator;
 export function TaskHandler(task: string | TaskDefinition, options: TaskHandlerOptions = {}): MethodDecorator {

@@ -49,7 +49,8 @@ export class TaskHandlerFactory {
     if (versions && plan.takesBytes) throw new InvalidHandlerError(bytesOfVersion(handler.label));
     const read = plan.decodes ? decoder(codec, versions) : (task: TaskContext) => task.payload;
     const wrapped = this.enhancers.wrap(handler, plan);
-    const entry = { pattern, retryDelay, isFailure, limits, version: versions?.version };
+    const cost = costOf(handler, codec, settings);
+    const entry = { pattern, retryDelay, isFailure, limits, cost, version: versions?.version };
     if (batch) {
       const invoker = invokerOf(this.creator, handler, plan, wrapped);
       const filters = new ExceptionFilters(handler, this.config, settings.events);
@@ -111,6 +112,27 @@ function direct(
       return fail(error);
     }
   };
+}
+
+/** What a task costs of the rate of the handler: decodes its payload, also where the handler does not. */
+function costOf(
+  { metadata }: DiscoveredHandler,
+  codec: PayloadCodec,
+  { invalidPayload }: HandlerSettings,
+): TaskHandlerEntry['cost'] {
+  const rate = metadata.limits?.rateLimit;
+  if (!rate?.cost) return undefined;
+  const read = decoder(codec, metadata.versions);
+  return (task) => rate.cost!(readOr(() => read(task), task.type, invalidPayload));
+}
+
+/** @throws the error that the task fails with when its payload cannot be read */
+function readOr(read: () => unknown, type: string, policy: InvalidPayloadPolicy): unknown {
+  try {
+    return read();
+  } catch (error) {
+    throw judgeFailure(error, type, policy);
+  }
 }
 
 /** Decodes payloads, and brings older ones up. */

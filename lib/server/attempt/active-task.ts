@@ -9,6 +9,7 @@ import type { WorkflowContext } from '../../task/workflow-context.js';
 import type { ProcessSpan } from '../../tracing/tracing.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
 import type { TaskMessage } from '../../wire/message.js';
+import { type Charge, noCosts, requireSpent } from './charge.js';
 import type { TaskHandlerEntry } from './handler.js';
 import type { AttemptServices } from './attempt-services.js';
 
@@ -47,6 +48,8 @@ export class ActiveTask implements TaskContext {
   handler: TaskHandlerEntry | undefined;
   /** Its part in a trace, while somebody makes one. */
   span: ProcessSpan | undefined;
+  /** What it costs of the rate of its handler, where that has costs. */
+  charge: Charge | undefined;
   private controller: AbortController | undefined;
   private abortReason: AsynqError | undefined;
 
@@ -124,6 +127,12 @@ export class ActiveTask implements TaskContext {
   async writeResult(result: unknown): Promise<void> {
     this.requireRunning();
     if (!(await this.services.results.write(this.lease, result))) throw failedToWrite(new LeaseExpiredError());
+  }
+
+  spent(amount: number): void {
+    if (!this.handler?.cost) throw noCosts(this.type);
+    const whole = requireSpent(amount, this.type);
+    if (this.charge) this.charge.spent = whole;
   }
 
   get isMember(): boolean {

@@ -26,6 +26,8 @@ interface HandlerSettings {
   readonly version?: number | undefined;
   /** Limits of its own, besides those of server and queue. */
   readonly limits?: TaskLimits;
+  /** What a task costs of the rate among the limits. Default: 1. */
+  readonly cost?: ((task: TaskContext) => number) | undefined;
 }
 
 /** What a batch handler does with its tasks. */

@@ -2,6 +2,7 @@ import { LEASE_SECONDS } from '../../broker/broker.js';
 import { floorSeconds } from '../../clock.js';
 import type { ResolvedLimits } from '../../task/limits.js';
 import type { ActiveTask } from './active-task.js';
+import { correctionsOf } from './charge.js';
 import { type LimiterDeps, Waitlist } from './waitlist.js';
 
 /** Tokens are extended when they are this old; they end LEASE_SECONDS after that. */
@@ -18,6 +19,8 @@ interface Arrival {
  * are deferred.
  */
 export class Limiter {
+  /** Whether tasks of its handlers may cost something else than 1 of the rate. */
+  hasCosts = false;
   /** Tasks that count for this process: they run, or Redis is asked about them. */
   private readonly inside = new Set<ActiveTask>();
   private readonly waitlist: Waitlist;
@@ -25,6 +28,8 @@ export class Limiter {
   private ended: ActiveTask[] = [];
   private deciding = false;
   private opensAt = 0;
+  /** Until then no task that costs less of the rate has a chance. */
+  private leastCost = 0;
   private renewedAt = -Infinity;
   private closed = false;
 
@@ -39,11 +44,16 @@ export class Limiter {
 
   /** Whether a claimed task may run now. A promise only where Redis must be asked. */
   admit(task: ActiveTask): boolean | Promise<boolean> {
-    if (this.room <= 0) return false;
+    if (this.room <= 0 || this.isSaving(task)) return false;
     this.inside.add(task);
     if (this.isShared) return this.askRedis(task);
     this.waitlist.found();
     return true;
+  }
+
+  /** Room is saved for a task that costs more. */
+  private isSaving({ charge }: ActiveTask): boolean {
+    return charge !== undefined && charge.cost > 0 && charge.cost < this.leastCost && this.opensIn > 0;
   }
 
   /** The task's handler has settled, or it was never called. */
@@ -146,6 +156,7 @@ export class Limiter {
   private async takeStarts(tasks: readonly ActiveTask[]): Promise<readonly ActiveTask[]> {
     const { rate: max, window } = this.limits;
     if (max === 0 || tasks.length === 0) return tasks;
+    if (this.hasCosts) return this.takeCosts(tasks);
     const counted = await this.deps.broker.limiting
       .takeStarts(this.scope, { max, window }, tasks.length)
       .catch((error: unknown) => {
@@ -157,6 +168,38 @@ export class Limiter {
     return tasks.slice(0, counted.granted);
   }
 
+  private async takeCosts(tasks: readonly ActiveTask[]): Promise<readonly ActiveTask[]> {
+    const { rate: max, window } = this.limits;
+    const paying = tasks.filter(({ charge }) => charge!.cost > 0);
+    for (const { charge } of tasks) charge!.part = 0;
+    if (paying.length === 0) return tasks;
+    const costs = paying.map(({ charge }) => charge!.cost);
+    const taken = await this.deps.broker.limiting
+      .takeCosts(this.scope, { max, window }, costs)
+      .catch((error: unknown) => {
+        void this.release(tasks);
+        throw error;
+      });
+    if (taken.retryIn > 0) this.opensAt = this.deps.clock.now() + taken.retryIn;
+    this.leastCost = taken.least;
+    const refused = new Set(paying.slice(taken.granted));
+    void this.release([...refused]);
+    for (const { charge } of paying) charge!.part = taken.part;
+    return tasks.filter((task) => !refused.has(task));
+  }
+
+  /** What is given back may be room for a task that waits. */
+  private async correctCosts(ended: readonly ActiveTask[]): Promise<void> {
+    const corrections = correctionsOf(ended);
+    if (corrections.length === 0) return;
+    try {
+      await this.deps.broker.limiting.correctCosts(this.scope, this.limits.window, corrections);
+      if (corrections.some(({ by }) => by < 0)) this.opensAt = 0;
+    } catch (error) {
+      this.report(error);
+    }
+  }
+
   /**
    * Wakes a task for each that has ended. Wakes first and gives the tokens back right after: so the
    * next task claimed is the one that waited, not a new one.
@@ -164,6 +207,7 @@ export class Limiter {
   private async makeRoom(): Promise<void> {
     await undefined;
     const ended = this.ended.splice(0);
+    if (this.hasCosts) await this.correctCosts(ended);
     // Other servers' tasks may wait in queues where we know of none.
     const queues = this.limits.globalConcurrency > 0 ? ended.map(({ queue }) => queue) : [];
     const woken = this.waitlist.wake(ended.length, queues);

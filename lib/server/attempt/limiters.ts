@@ -25,6 +25,7 @@ export class Limiters {
       let limiter = this.byScope.get(scope);
       if (!limiter) this.byScope.set(scope, (limiter = new Limiter(scope, limits, deps)));
       else requireEqual(limiter.limits, limits, scope, entry.pattern);
+      if (entry.cost) limiter.hasCosts = true;
       this.byEntry.set(entry, limiter);
     }
   }

@@ -31,6 +31,7 @@ export function resolveQueue(queue: string, given: unknown): ResolvedQueueOption
   const name = `queue "${queue}"`;
   const options = requireObject(given, `${name} (a priority, or options)`, InvalidOptionError) as QueueOptions;
   rejectUnknownKeys(options, KNOWN, `option of ${name}`, InvalidOptionError);
+  refuseCost(options.rateLimit, name);
   const { priority = 1 } = options;
   const { concurrency, globalConcurrency, rate, window } = resolveLimits(options, name, InvalidOptionError);
   return {
@@ -38,6 +39,12 @@ export function resolveQueue(queue: string, given: unknown): ResolvedQueueOption
     concurrency,
     limits: globalConcurrency === 0 && rate === 0 ? undefined : { active: globalConcurrency, rate, window },
   };
+}
+
+/** The payload of a task is not known before it is claimed. */
+function refuseCost(rateLimit: object | undefined, name: string): void {
+  if (typeof rateLimit !== 'object' || rateLimit === null || !('cost' in rateLimit)) return;
+  throw new InvalidOptionError(`rateLimit of ${name} counts tasks, and cannot have a cost; give it to their handlers`);
 }
 
 export const checkPriority = (queue: string, value: unknown): number =>

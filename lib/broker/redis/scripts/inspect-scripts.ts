@@ -7,6 +7,8 @@ export const INSPECT_SCRIPTS = {
   writeServerState: { keys: ['server', 'workers'], argv: ['ttl', 'info'] },
   acquireTokens: { keys: ['semaphore'], argv: ['tokens', 'now', 'deadline'] },
   takeStarts: { keys: ['starts'], argv: ['most', 'window', 'nowNanos', 'wanted'] },
+  takeCosts: { keys: ['starts'], argv: ['most', 'window', 'nowNanos'] },
+  correctCosts: { keys: ['starts'], argv: ['window', 'nowNanos'] },
   wakeWaiting: { keys: ['waiting', 'retry', 'pending', 'paused'], argv: ['taskPrefix', 'nowNanos', 'count'] },
   describeQueue: {
     file: 'inspect/describe-queue',
