@@ -232,6 +232,7 @@ export {
   NotAMemberError,
   NotAStepError,
   PrerequisiteNotFoundError,
+  QueueFullError,
   QueueNotEmptyError,
   QueueNotFoundError,
   type LockHolder,

@@ -18,3 +18,15 @@ export interface EnqueueRequest {
  * `duplicate`: another task holds the lock (checked first). `conflict`: a task with this id exists.
  */
 export type EnqueueStatus = 'enqueued' | 'duplicate' | 'conflict';
+
+/** The queue has no room for the task: it had so many pending ones. Nothing is stored. */
+export interface Full {
+  readonly pending: number;
+}
+
+/** What became of a task that is only created while its queue has room. */
+export type BoundedStatus = EnqueueStatus | Full;
+
+/** Whether the task would be pending, and so takes room: not one with a time, or of a group. */
+export const takesRoom = ({ processAt, message }: EnqueueRequest): boolean =>
+  processAt === undefined && message.groupKey === '';

@@ -1,5 +1,5 @@
 import type { FailurePolicy, TimeoutPolicy } from '../task/links.js';
-import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
+import type { BoundedStatus, EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 import type { LinkNews } from './link-news.js';
 
 /*
@@ -153,6 +153,12 @@ export interface LinksRole {
     queue: string,
     requests: readonly LinkedRequest[],
   ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }>;
+  /** As ProducerRole.enqueueBounded. A task that waits for others takes no room. */
+  enqueueBounded(
+    queue: string,
+    requests: readonly LinkedRequest[],
+    maxPending: number,
+  ): Promise<Caused & { readonly statuses: readonly BoundedStatus[] }>;
   /**
    * Registers waiting tasks with prerequisites of one queue. `missing`: there is no such task, and
    * nothing was registered, unless the request says how that counts. A prerequisite that has ended

@@ -92,7 +92,8 @@ export class Bulk {
       const statuses = await producer.enqueue(queue, requests);
       for (let at = 0; at < owners.length; at++) {
         const { index, task } = owners[at]!;
-        this.results[index] = this.calls.resultOf(task, statuses[at]!);
+        const status = statuses[at]!;
+        this.results[index] = this.calls.resultOf(task, status instanceof Promise ? await status : status);
       }
     } catch (error) {
       for (const { index } of owners) this.results[index] = { ok: false, error: error as Error };

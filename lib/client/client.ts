@@ -9,6 +9,7 @@ import type { TaskContexts } from '../task/contexts.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
+import { type QueueSettings, resolveQueueSettings, roomsOf } from '../task/queue-settings.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { StartOptions } from '../workflows/types.js';
 import type { Workflow } from '../workflows/workflow.js';
@@ -31,6 +32,8 @@ export interface AsynqClientOptions {
   codec?: PayloadCodec;
   /** Options for every task; those of its definition and of the call override them. */
   defaults?: TaskOptions;
+  /** Settings of queues by name: how far this client fills them (`maxPending`). Default: none. */
+  queues?: Readonly<Record<string, QueueSettings>>;
 }
 
 /** Where enqueued tasks are reported. */
@@ -65,10 +68,10 @@ export class AsynqClient {
     private readonly hooks: ClientHooks = {},
   ) {
     requireObject(options, 'client options', InvalidOptionError);
-    rejectUnknownKeys(options, ['codec', 'defaults'], 'client option', InvalidOptionError);
+    rejectUnknownKeys(options, ['codec', 'defaults', 'queues'], 'client option', InvalidOptionError);
     this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize);
     this.relay = hooks.relay ?? new Relay(broker.links, hooks.events);
-    this.sender = new Sender(broker, this.relay, hooks);
+    this.sender = new Sender(broker, this.relay, hooks, roomsOf(resolveQueueSettings(options.queues)));
   }
 
   /**
@@ -83,6 +86,7 @@ export class AsynqClient {
    * @throws InvalidTaskError before anything is written
    * @throws DuplicateTaskError when another task holds the unique lock
    * @throws TaskIdConflictError when the id is taken
+   * @throws QueueFullError when the queue has as many pending tasks as this client may fill it to
    * @throws PrerequisiteNotFoundError when it is to wait for a task that does not exist (`missing`)
    * @throws BrokerUnavailableError when Redis does not reply; the task may or may not be stored
    * @throws ClosedError after `close`

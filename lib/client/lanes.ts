@@ -1,13 +1,16 @@
 import type { Broker, EnqueueRequest } from '../broker/broker.js';
+import type { Clock } from '../clock.js';
 import { Coalescer } from '../enqueue/coalescer.js';
 import { LinkedProducer } from '../enqueue/linked-producer.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
-import type { EnqueueReply, Producing } from '../enqueue/producing.js';
+import type { BoundedProducing, EnqueueReply, Producing } from '../enqueue/producing.js';
 import { CALL_LIMITS, Requests } from '../enqueue/requests.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
+import type { ReadRoom } from '../task/queue-settings.js';
+import { BoundedProducer } from './bounded-producer.js';
 import { NamingProducer, type RepeatBroker, RepeatProducer } from './repeat-producer.js';
-import { ReportingProducer } from './reporting-producer.js';
+import { BoundedReportingProducer, ReportingProducer } from './reporting-producer.js';
 
 /** Tasks with links, those with a policy for repeats, and all others: each go their own way, in batches of their own. */
 export type Lane = 'plain' | 'linked' | 'repeats';
@@ -21,24 +24,57 @@ export function laneOf({ linked, repeats }: PreparedTask): Lane {
   return repeats === undefined ? 'plain' : 'repeats';
 }
 
+/** What creates tasks can be bounded, but for those with a policy for repeats, which may change others. */
+interface Producers extends ByLane<Producing> {
+  readonly plain: BoundedProducing;
+  readonly linked: BoundedProducing;
+}
+
 /** The producers of a client; they report calls that fail. */
 export function producersOf(
   broker: RepeatBroker & Pick<Broker, 'producer' | 'links'>,
   relay: Relay,
   events: AsynqEvents | undefined,
-): ByLane<Producing> {
-  const reporting = (producer: Producing) => (events ? new ReportingProducer(producer, events) : producer);
+): Producers {
+  const reporting = (producer: BoundedProducing): BoundedProducing =>
+    events ? new BoundedReportingProducer(producer, events) : producer;
+  const repeats = new RepeatProducer(broker, relay);
   return {
     plain: reporting(new NamingProducer(broker.producer, broker.uniqueness)),
     linked: reporting(new NamingProducer(new LinkedProducer(broker.links, relay), broker.uniqueness)),
-    repeats: reporting(new RepeatProducer(broker, relay)),
+    repeats: events ? new ReportingProducer(repeats, events) : repeats,
   };
 }
+
+/** They fill some queues only so far. */
+export class BoundedProducers implements ByLane<Producing> {
+  readonly plain: BoundedProducer;
+  readonly linked: BoundedProducer;
+  readonly repeats: Producing;
+
+  /** @param rooms of these queues */
+  constructor({ plain, linked, repeats }: Producers, rooms: ReadonlyMap<string, ReadRoom>, clock: Clock) {
+    this.plain = new BoundedProducer(plain, rooms, clock);
+    this.linked = new BoundedProducer(linked, rooms, clock);
+    this.repeats = repeats;
+  }
+
+  /** Those who wait for room are refused after a last try. */
+  async close(): Promise<void> {
+    await Promise.all([this.plain.close(), this.linked.close()]);
+  }
+}
+
+export const coalescersOf = ({ plain, linked, repeats }: ByLane<Producing>): ByLane<EnqueueCoalescer> => ({
+  plain: coalescerOf(plain),
+  linked: coalescerOf(linked),
+  repeats: coalescerOf(repeats),
+});
 
 export type EnqueueCoalescer = Coalescer<EnqueueRequest, EnqueueReply>;
 
 /** Sends single enqueues that come close together. */
-export const coalescerOf = (producer: Producing): EnqueueCoalescer =>
+const coalescerOf = (producer: Producing): EnqueueCoalescer =>
   new Coalescer(
     (queue, requests) => producer.enqueue(queue, requests),
     () => new Requests(CALL_LIMITS),

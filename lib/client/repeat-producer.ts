@@ -1,6 +1,7 @@
 import type { Broker, EnqueueRequest } from '../broker/broker.js';
+import type { Full } from '../broker/enqueue-request.js';
 import type { RepeatReply, RepeatRequest } from '../broker/uniqueness.js';
-import type { EnqueueReply, Producing } from '../enqueue/producing.js';
+import type { BoundedProducing, EnqueueReply, Producing } from '../enqueue/producing.js';
 import type { Relay } from '../links/relay.js';
 
 /** The part of a broker that takes tasks with a policy for repeats. */
@@ -34,9 +35,9 @@ export class RepeatProducer implements Producing {
 }
 
 /** Finds the tasks that keep others out, for their errors. */
-export class NamingProducer implements Producing {
+export class NamingProducer implements BoundedProducing {
   constructor(
-    private readonly producer: Producing,
+    private readonly producer: BoundedProducing,
     private readonly uniqueness: Pick<Broker['uniqueness'], 'describe'>,
   ) {}
 
@@ -45,17 +46,26 @@ export class NamingProducer implements Producing {
     return replies.includes('duplicate') ? this.named(queue, requests, replies) : replies;
   }
 
-  private async named(
+  async enqueueBounded(
     queue: string,
     requests: readonly EnqueueRequest[],
-    replies: readonly EnqueueReply[],
-  ): Promise<readonly EnqueueReply[]> {
+    maxPending: number,
+  ): Promise<readonly (EnqueueReply | Full)[]> {
+    const replies = await this.producer.enqueueBounded(queue, requests, maxPending);
+    return replies.includes('duplicate') ? this.named(queue, requests, replies) : replies;
+  }
+
+  private async named<Reply>(
+    queue: string,
+    requests: readonly EnqueueRequest[],
+    replies: readonly Reply[],
+  ): Promise<readonly (Reply | RepeatReply)[]> {
     const refused = requests.filter((_, index) => replies[index] === 'duplicate');
     const locks = [...new Set(refused.map(({ message }) => message.uniqueKey))];
     // The task is refused, whether or not the other can be named.
     const found = await this.uniqueness.describe(queue, locks).catch(() => []);
     const owners = new Map(found.map(({ lock, owner }) => [lock, owner]));
-    return replies.map((reply, index): EnqueueReply => {
+    return replies.map((reply, index): Reply | RepeatReply => {
       const owner = reply === 'duplicate' && owners.get(requests[index]!.message.uniqueKey);
       return owner ? { status: 'duplicate', owner } : reply;
     });

@@ -1,20 +1,34 @@
 import type { EnqueueRequest } from '../broker/broker.js';
-import type { EnqueueReply, Producing } from '../enqueue/producing.js';
+import type { BoundedProducing, Producing } from '../enqueue/producing.js';
 import type { AsynqEvents } from '../events/events.js';
 
 /** A producer that reports calls that fail by `enqueueFailed`. */
-export class ReportingProducer implements Producing {
+export class ReportingProducer<P extends Producing = Producing> implements Producing {
   constructor(
-    private readonly broker: Producing,
+    protected readonly producer: P,
     private readonly events: AsynqEvents,
   ) {}
 
-  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<readonly EnqueueReply[]> {
+  enqueue(queue: string, requests: readonly EnqueueRequest[]): ReturnType<P['enqueue']> {
+    return this.reporting(queue, requests, this.producer.enqueue(queue, requests)) as ReturnType<P['enqueue']>;
+  }
+
+  protected async reporting<T>(queue: string, requests: readonly EnqueueRequest[], call: Promise<T>): Promise<T> {
     try {
-      return await this.broker.enqueue(queue, requests);
+      return await call;
     } catch (error) {
       this.events.emit('enqueueFailed', { queue, tasks: requests.length, error });
       throw error;
     }
+  }
+}
+
+export class BoundedReportingProducer extends ReportingProducer<BoundedProducing> implements BoundedProducing {
+  enqueueBounded(
+    queue: string,
+    requests: readonly EnqueueRequest[],
+    maxPending: number,
+  ): ReturnType<BoundedProducing['enqueueBounded']> {
+    return this.reporting(queue, requests, this.producer.enqueueBounded(queue, requests, maxPending));
   }
 }

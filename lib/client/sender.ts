@@ -6,14 +6,23 @@ import { resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
 import { CALL_LIMITS } from '../enqueue/requests.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
+import type { ReadRoom } from '../task/queue-settings.js';
 import type { TaskInfo } from '../task/info.js';
 import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
 import { Bulk } from './bulk.js';
 import { GroupReminder } from './group-reminder.js';
 import { HeldTasks } from './held-tasks.js';
+import {
+  BoundedProducers,
+  type ByLane,
+  coalescersOf,
+  type EnqueueCoalescer,
+  laneOf,
+  LANES,
+  producersOf,
+} from './lanes.js';
 import type { RepeatBroker } from './repeat-producer.js';
-import { type ByLane, coalescerOf, type EnqueueCoalescer, laneOf, LANES, producersOf } from './lanes.js';
 
 /** The part of a broker that takes tasks. */
 export interface SenderBroker extends RepeatBroker, Pick<Broker, 'producer' | 'links'> {
@@ -28,10 +37,15 @@ export interface SenderHooks {
   readonly transactions?: EnqueueTransactions | undefined;
 }
 
+const NO_ROOMS: ReadonlyMap<string, ReadRoom> = new Map();
+
 /** Sends prepared tasks: single ones of a tick together, those of a bulk as their batches fill up. */
 export class Sender {
   private readonly producers: ByLane<Producing>;
   private readonly coalescers: ByLane<EnqueueCoalescer>;
+  /** For tasks that are accepted already: they go in also when their queue is full. */
+  private readonly heldCoalescers: ByLane<EnqueueCoalescer>;
+  private readonly bounded: BoundedProducers | undefined;
   private readonly reminder: GroupReminder;
   private readonly held: HeldTasks | undefined;
 
@@ -39,9 +53,13 @@ export class Sender {
     broker: SenderBroker,
     relay: Relay,
     private readonly hooks: SenderHooks,
+    rooms: ReadonlyMap<string, ReadRoom> = NO_ROOMS,
   ) {
-    const { plain, linked, repeats } = (this.producers = producersOf(broker, relay, hooks.events));
-    this.coalescers = { plain: coalescerOf(plain), linked: coalescerOf(linked), repeats: coalescerOf(repeats) };
+    const producers = producersOf(broker, relay, hooks.events);
+    this.bounded = rooms.size === 0 ? undefined : new BoundedProducers(producers, rooms, broker.clock);
+    this.producers = this.bounded ?? producers;
+    this.coalescers = coalescersOf(this.producers);
+    this.heldCoalescers = this.bounded ? coalescersOf(producers) : this.coalescers;
     this.reminder = new GroupReminder(broker.groups, broker.clock);
     const { events, transactions } = hooks;
     this.held =
@@ -100,12 +118,15 @@ export class Sender {
   async close(): Promise<void> {
     await this.held?.close();
     this.reminder.close();
-    await Promise.allSettled(LANES.map((lane) => this.coalescers[lane].close()));
+    await Promise.allSettled(
+      LANES.flatMap((lane) => [this.coalescers[lane].close(), this.heldCoalescers[lane].close()]),
+    );
+    await this.bounded?.close();
   }
 
   private sendHeld(task: PreparedTask): Promise<EnqueueReply> {
     this.remind(task);
-    return this.send(task);
+    return this.heldCoalescers[laneOf(task)].add(task.request.message.queue, task.request);
   }
 }
 

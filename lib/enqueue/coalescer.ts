@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers'; // the real one, also where a test f
 
 /** Who waits for the reply to a request. */
 export interface Waiter<Reply> {
-  resolve(reply: Reply): void;
+  resolve(reply: Reply | Promise<Reply>): void;
   reject(error: unknown): void;
 }
 
@@ -30,7 +30,10 @@ export class Coalescer<Request, Reply> {
 
   /** @param call returns one reply per request, in order */
   constructor(
-    private readonly call: (queue: string, requests: readonly Request[]) => Promise<readonly Reply[]>,
+    private readonly call: (
+      queue: string,
+      requests: readonly Request[],
+    ) => Promise<readonly (Reply | Promise<Reply>)[]>,
     private readonly collect: () => Collected<Request, Reply>,
   ) {}
 

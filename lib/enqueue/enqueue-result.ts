@@ -11,7 +11,7 @@ import { infoOf, type PreparedTask } from './prepared-task.js';
 export type EnqueueResult =
   | { readonly ok: true; readonly info: TaskInfo; readonly error?: undefined }
   /**
-   * DuplicateTaskError, TaskIdConflictError, InvalidTaskError, PrerequisiteNotFoundError or
+   * DuplicateTaskError, TaskIdConflictError, QueueFullError, InvalidTaskError, PrerequisiteNotFoundError or
    * BrokerUnavailableError.
    */
   | { readonly ok: false; readonly error: Error; readonly info?: undefined };

@@ -1,9 +1,10 @@
-import type { LinksRole, WatchRequest } from '../broker/links.js';
 import type { EnqueueRequest } from '../broker/broker.js';
+import type { Full } from '../broker/enqueue-request.js';
+import type { Caused, LinksRole, WatchRequest } from '../broker/links.js';
 import { PrerequisiteNotFoundError } from '../errors.js';
 import type { Relay } from '../links/relay.js';
 import { type PreparedLinks, tasksBefore } from './linked-task.js';
-import type { EnqueueReply, Producing } from './producing.js';
+import type { BoundedProducing, EnqueueReply } from './producing.js';
 
 /** The most prerequisites of one call: bounds the time the script holds Redis. */
 const MAX_WATCHES = 500;
@@ -19,19 +20,35 @@ interface Watch {
  * dies in between leaves a watcher without a task, which is harmless. The other order could leave a
  * task that nobody releases.
  */
-export class LinkedProducer implements Producing {
+export class LinkedProducer implements BoundedProducing {
   constructor(
-    private readonly links: Pick<LinksRole, 'enqueue' | 'watch'>,
+    /** Rows of an outbox have no bound. */
+    private readonly links: Pick<LinksRole, 'enqueue' | 'watch'> & Partial<Pick<LinksRole, 'enqueueBounded'>>,
     private readonly relay: Pick<Relay, 'carry'>,
   ) {}
 
   /** @param requests as `linked` has made them */
-  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueReply[]> {
+  enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueReply[]> {
+    return this.create(requests, (accepted) => this.links.enqueue(queue, accepted));
+  }
+
+  enqueueBounded(
+    queue: string,
+    requests: readonly EnqueueRequest[],
+    maxPending: number,
+  ): Promise<(EnqueueReply | Full)[]> {
+    return this.create(requests, (accepted) => this.links.enqueueBounded!(queue, accepted, maxPending));
+  }
+
+  private async create<Status>(
+    requests: readonly EnqueueRequest[],
+    send: (accepted: readonly PreparedLinks[]) => Promise<Caused & { readonly statuses: readonly Status[] }>,
+  ): Promise<(Status | Error)[]> {
     const tasks = requests as readonly PreparedLinks[];
     const refused = await this.watch(tasks);
     const accepted = refused.size === 0 ? tasks : tasks.filter((_, index) => !refused.has(index));
     if (accepted.length === 0) return tasks.map((_, index) => refused.get(index)!);
-    const reply = await this.links.enqueue(queue, accepted);
+    const reply = await send(accepted);
     this.relay.carry(reply);
     let next = 0;
     return tasks.map((_, index) => refused.get(index) ?? reply.statuses[next++]!);

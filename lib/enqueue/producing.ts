@@ -1,10 +1,27 @@
 import type { EnqueueRequest, EnqueueStatus } from '../broker/broker.js';
+import type { Full } from '../broker/enqueue-request.js';
 import type { RepeatReply } from '../broker/uniqueness.js';
 
 /** What takes tasks for one queue: the broker's producer, or the way of tasks with links. */
 export interface Producing {
-  /** One status per request, in order; or an error that is about this task alone. */
+  /**
+   * One reply per request, in order: a status, or an error that is about this task alone; a promise when its task is not decided with
+   * the others of the call.
+   */
+  enqueue(
+    queue: string,
+    requests: readonly EnqueueRequest[],
+  ): Promise<readonly (EnqueueReply | Promise<EnqueueReply>)[]>;
+}
+
+/** Decides all tasks of a call at once, and can leave out those that the queue has no room for. */
+export interface BoundedProducing extends Producing {
   enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<readonly EnqueueReply[]>;
+  enqueueBounded(
+    queue: string,
+    requests: readonly EnqueueRequest[],
+    maxPending: number,
+  ): Promise<readonly (EnqueueReply | Full)[]>;
 }
 
 export type EnqueueReply = EnqueueStatus | RepeatReply | Error;

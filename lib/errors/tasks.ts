@@ -98,6 +98,25 @@ export class ArchiveFullError extends AsynqError {
   }
 }
 
+/** The queue has as many pending tasks as this client may fill it to (`maxPending`). The task was not stored. */
+export class QueueFullError extends AsynqError {
+  readonly code = 'ASYNQ_QUEUE_FULL';
+  constructor(
+    readonly queue: string,
+    /** How many tasks were pending. */
+    readonly pending: number,
+    readonly maxPending: number,
+    /** Milliseconds that the call waited for room (`waitForRoom`). */
+    readonly waited = 0,
+  ) {
+    const after = waited > 0 ? ` still, after ${waited} ms` : '';
+    super(
+      `queue ${JSON.stringify(queue)} is full${after}: it has ${pending.toLocaleString('en-US')} pending tasks, and this client ` +
+        `adds none from ${maxPending.toLocaleString('en-US')} on (maxPending); enqueue it later, add servers, or set waitForRoom`,
+    );
+  }
+}
+
 /** Nothing was ever enqueued to the queue, or it was deleted (asynq's ErrQueueNotFound). */
 export class QueueNotFoundError extends AsynqError {
   readonly code = 'ASYNQ_QUEUE_NOT_FOUND';

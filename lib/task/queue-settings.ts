@@ -12,6 +12,14 @@ export interface ArchiveSettings {
 
 /** A queue, for whoever puts tasks into it or archives them: give every process the same. */
 export interface QueueSettings {
+  /**
+   * Tasks that `enqueue`, `enqueueMany` and method calls of this process would make pending are refused (QueueFullError) while so many
+   * are. Delayed tasks, and those of a group or that wait for others, take no room. Nothing that is accepted already is ever refused.
+   * Default: no limit.
+   */
+  maxPending?: number;
+  /** How long a call waits for room before it is refused; with `maxPending`. Default 0: it does not wait. */
+  waitForRoom?: Duration;
   /** The limits of its archive. Go servers keep to asynq's. */
   archive?: ArchiveSettings;
 }
@@ -23,12 +31,20 @@ export interface ResolvedArchive {
   readonly maxAge: number | undefined;
 }
 
+/** How far a client fills a queue. */
+export interface ReadRoom {
+  readonly maxPending: number;
+  /** Milliseconds. */
+  readonly waitForRoom: number;
+}
+
 /** Settings after all checks. */
 export interface ResolvedQueueSettings {
+  readonly room: ReadRoom | undefined;
   readonly archive: ResolvedArchive | undefined;
 }
 
-const KNOWN: readonly (keyof QueueSettings)[] = ['archive'];
+const KNOWN: readonly (keyof QueueSettings)[] = ['maxPending', 'waitForRoom', 'archive'];
 const KNOWN_OF_ARCHIVE: readonly (keyof ArchiveSettings)[] = ['maxTasks', 'maxAge'];
 
 /** @param given settings by the name of the queue. @throws InvalidOptionError */
@@ -38,13 +54,35 @@ export function resolveQueueSettings(given: unknown): ReadonlyMap<string, Resolv
   return new Map(Object.entries(queues).map(([queue, settings]) => [checkName(queue), resolve(queue, settings)]));
 }
 
+/** How far a client fills queues, by their names; those with a limit. */
+export function roomsOf(settings: ReadonlyMap<string, ResolvedQueueSettings>): ReadonlyMap<string, ReadRoom> {
+  return new Map([...settings].flatMap(([queue, { room }]) => (room ? [[queue, room] as const] : [])));
+}
+
 function resolve(queue: string, given: unknown): ResolvedQueueSettings {
   const name = `queue "${queue}"`;
   const settings = requireObject(given, `settings of ${name}`, InvalidOptionError) as QueueSettings;
   rejectUnknownKeys(settings, KNOWN, `setting of ${name}:`, InvalidOptionError);
+  const { archive } = settings;
   return {
-    archive: settings.archive === undefined ? undefined : resolveArchive(settings.archive, `archive of ${name}`),
+    room: resolveRoom(settings, name),
+    archive: archive === undefined ? undefined : resolveArchive(archive, `archive of ${name}`),
   };
+}
+
+function resolveRoom({ maxPending, waitForRoom = 0 }: QueueSettings, name: string): ReadRoom | undefined {
+  const milliseconds = parseDuration(waitForRoom, `waitForRoom of ${name}`, InvalidOptionError);
+  if (milliseconds < 0) {
+    throw new InvalidOptionError(
+      `waitForRoom of ${name} must not be negative, as ${describe(waitForRoom)} is; set 0 to refuse at once`,
+    );
+  }
+  if (maxPending !== undefined) {
+    requireInteger(maxPending, `maxPending of ${name}`, InvalidOptionError, { least: 1 });
+    return { maxPending, waitForRoom: milliseconds };
+  }
+  if (milliseconds === 0) return undefined;
+  throw new InvalidOptionError(`${name} has waitForRoom and no maxPending; give maxPending, or leave both out`);
 }
 
 function resolveArchive(given: unknown, name: string): ResolvedArchive {

@@ -14,10 +14,10 @@
 --   1 taskPrefix
 --   2 now: seconds
 --   3 nowNanos
---   4… JSON and message of each task: { id, processAt, uniqueKey, uniqueTtl, watchers, after, resent }, see links.lua; for rows, as enqueue-rows.lua
+--   4… JSON and message of each task: { id, processAt, uniqueKey, uniqueTtl, watchers, after, resent, room }, see links.lua; for rows, as enqueue-rows.lua
 -- Returns
 --   as enqueue-rows.lua when an earlier call has brought the first row; else
---   the status of each task: 0 enqueued, 1 duplicate, 2 conflict; and the parcels, packed as in deliver.lua
+--   the status of each task: 0 enqueued, 1 duplicate, 2 conflict, or, without room, -1 less how many are pending; and the parcels, packed as in deliver.lua
 
 local STATUS = { enqueued = 0, duplicate = 1, conflict = 2 }
 
@@ -36,7 +36,8 @@ for i = 4, #ARGV, 2 do
 end
 if senders then redis.call('HSET', senders, sender, last) end
 for i = 1, #tasks do
-  statuses[i] = STATUS[L.create(tasks[i])]
+  local status = L.create(tasks[i])
+  statuses[i] = STATUS[status] or status
   L.work()
 end
 return { statuses, L.parcels() }

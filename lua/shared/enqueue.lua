@@ -1,9 +1,10 @@
--- What enqueue.lua does. `note_rows`, if there is one, is called once everything is checked.
+-- What enqueue.lua does. `note_rows`, if there is one, is called once everything is checked. `room`, if there is one, is how many tasks
+-- may become pending, and `before` how many are.
 --
 -- Uses shared/spread.lua
 -- Uses shared/delayed-groups.lua
 
-local DUPLICATE, CONFLICT, PRESENT = 1, 2, 3
+local DUPLICATE, CONFLICT, FULL, PRESENT = 1, 2, 3, 4
 local PENDING, GROUP, LATER, LOWER_CASE, TO_LOWER_CASE = 112, 103, 108, 97, 32 -- p, g, l, a; A is 65
 local BY_ID = 105 -- i
 
@@ -65,6 +66,9 @@ for i = 1, count do
   end
   local status
   if existing > 0 or locks[i] or created[key] then status = check(i, key, ARGV[i + 5], locks[i]) end
+  if room and not status and not places[i] then
+    if room > 0 then room = room - 1 else status = FULL end
+  end
   statuses[i] = status
   if not status or status == PRESENT then
     created[key] = true
@@ -113,4 +117,5 @@ end
 spread('LPUSH', KEYS[1], pending)
 spread('ZADD', KEYS[2], scheduled)
 note_delayed_groups(delayed_groups, ARGV[2], delayed)
+if before then refused[#refused + 1] = before + #pending end
 return refused

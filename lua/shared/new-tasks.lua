@@ -36,14 +36,18 @@ do
   end
 
   -- Creates a task of this place. `task`: id, message; processAt (seconds), uniqueKey with uniqueTtl, watchers (a list) or link
-  -- (L.step_link), after (see waits.lua), is_absent (L.find_absent), resent ('i' or 'm': creates nothing when is_present). Returns
-  -- enqueued, duplicate or conflict, and whether it was created now.
+  -- (L.step_link), after (see waits.lua), is_absent (L.find_absent), resent ('i' or 'm': creates nothing when is_present), room (is
+  -- only made pending while fewer are). Returns enqueued, duplicate, conflict, or -1 less how many are pending; and whether it was created now.
   function L.create(task)
     local key, lock = L.task_prefix .. task.id, task.uniqueKey
     local exists = not task.is_absent and call('EXISTS', key) == 1
     if exists and is_present(key, task.resent, task.message) then return 'enqueued', false end
     if lock and call('EXISTS', lock) == 1 then return 'duplicate', false end
     if exists then return 'conflict', false end
+    if task.room and not task.after and not task.processAt then
+      local pending = call('LLEN', L.pending) + #L.fresh
+      if pending >= task.room then return -1 - pending, false end
+    end
     if lock then
       call('SET', lock, task.id, 'NX', 'EX', task.uniqueTtl)
       call('HSET', key, 'unique_key', lock)

@@ -5,6 +5,7 @@ import { exerciseActions } from './suite/actions.js';
 import { exerciseAggregation } from './suite/aggregation.js';
 import { exerciseArchive } from './suite/archive.js';
 import { exerciseBatches } from './suite/batches.js';
+import { exerciseBounded } from './suite/bounded.js';
 import { exerciseBytes } from './suite/bytes.js';
 import { exerciseCancellation } from './suite/cancellation.js';
 import { exerciseCosts } from './suite/costs.js';
@@ -50,6 +51,7 @@ export const driverTest = (makeWorld: MakeWorld): DriverTest =>
 export function exerciseBroker(name: string, it: DriverTest): void {
   describe(name, () => {
     exerciseEnqueue(it);
+    exerciseBounded(it);
     exerciseUnique(it);
     exerciseRepeats(it);
     exerciseRows(it);

@@ -61,6 +61,7 @@ const bodyOf = (name: ScriptName): string =>
 /** For each script a broker call that runs it. */
 const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   enqueue: (driver) => driver.enqueue([request(), request({}, { processAt: 2 ** 32 }), request({ groupKey: 'g' })]),
+  enqueueBounded: ({ broker }) => broker.producer.enqueueBounded('default', [request()], 1),
   enqueueRows: ({ broker }) => broker.rows.enqueue('default', 'sender', [{ number: 1, request: request() }]),
   enqueueUnique: ({ broker }) => broker.uniqueness.enqueue('default', [repeat('latest', 'u')]),
   enqueueUniqueLinked: async (driver) => {

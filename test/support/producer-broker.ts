@@ -20,6 +20,7 @@ export class FakeProducerBroker implements ClientBroker {
   readonly manual = false;
   readonly producer: ProducerRole = {
     enqueue: (queue, requests) => this.enqueue(queue, requests),
+    enqueueBounded: (queue, requests) => this.enqueue(queue, requests),
   };
   /** Tasks with links are recorded like all others. */
   readonly links = {

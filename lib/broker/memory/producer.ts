@@ -1,5 +1,6 @@
 import { floorSeconds } from '../../clock.js';
 import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker.js';
+import { type BoundedStatus, type Full, takesRoom } from '../enqueue-request.js';
 import { WAITING_GROUP } from '../links.js';
 import type { WaitRecord } from './links/place.js';
 import type { MemoryState } from './memory-state.js';
@@ -11,6 +12,22 @@ export class MemoryProducer implements ProducerRole {
   async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
     return this.state.change(queue, (store, now) => enqueueAll(store, requests, now));
   }
+
+  async enqueueBounded(
+    queue: string,
+    requests: readonly EnqueueRequest[],
+    maxPending: number,
+  ): Promise<BoundedStatus[]> {
+    return this.state.change(queue, (store, now) => {
+      const messages = requests.map(({ message }) => storedMessage(message));
+      if (requests.length > 0) store.listed = true;
+      return requests.map(
+        (request, index) =>
+          noRoom(store, request, maxPending, now) ??
+          createTask(store, request, messages[index] ?? Buffer.alloc(0), now),
+      );
+    });
+  }
 }
 
 /** Enqueues in order. Encodes, and so checks, everything before the first task is created. */
@@ -18,6 +35,18 @@ export function enqueueAll(store: QueueStore, requests: readonly EnqueueRequest[
   const messages = requests.map(({ message }) => storedMessage(message));
   if (requests.length > 0) store.listed = true;
   return requests.map((request, index) => createTask(store, request, messages[index] ?? Buffer.alloc(0), now));
+}
+
+/** Set when the queue has no room for a task that could be created otherwise. */
+export function noRoom(store: QueueStore, request: EnqueueRequest, maxPending: number, now: number): Full | undefined {
+  const pending = store.pending.size;
+  if (pending < maxPending || !takesRoom(request) || refusal(store, request, now)) return undefined;
+  return { pending };
+}
+
+function refusal(store: QueueStore, { message, uniqueTtl }: EnqueueRequest, now: number): EnqueueStatus | undefined {
+  if (uniqueTtl !== undefined && store.locks.isHeld(wellFormed(message.uniqueKey), now)) return 'duplicate';
+  return store.tasks.has(wellFormed(message.id)) ? 'conflict' : undefined;
 }
 
 /** Creates one task; it waits first when it is to come after others. */
@@ -31,8 +60,8 @@ export function createTask(
   const { message, uniqueTtl } = request;
   const id = wellFormed(message.id);
   const lock = uniqueTtl === undefined ? undefined : wellFormed(message.uniqueKey);
-  if (lock !== undefined && store.locks.isHeld(lock, now)) return 'duplicate';
-  if (store.tasks.has(id)) return 'conflict';
+  const refused = refusal(store, request, now);
+  if (refused) return refused;
   if (lock !== undefined) store.locks.take(lock, id, uniqueTtl ?? 1, now);
   const record: TaskRecord = {
     msg,

@@ -2,6 +2,7 @@ import { type Clock, floorSeconds } from '../../clock.js';
 import { UndecodableMessageError } from '../../errors.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { EnqueueStatus } from '../broker.js';
+import type { BoundedStatus } from '../enqueue-request.js';
 import {
   type Caused,
   type Delivered,
@@ -27,6 +28,11 @@ import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
 
 const STATUS: readonly EnqueueStatus[] = ['enqueued', 'duplicate', 'conflict'];
+
+/** @param status as enqueue-linked.lua returns it */
+const statusOf = (status: number): BoundedStatus => STATUS[status] ?? { pending: -1 - status };
+
+type Created<Status> = Caused & { readonly statuses: readonly Status[] };
 
 const NOTHING: Caused = { parcels: [] };
 
@@ -75,37 +81,47 @@ export class RedisLinks implements LinksRole {
     return this.registrar.register(place);
   }
 
-  async enqueue(
+  enqueue(queue: string, requests: readonly LinkedRequest[]): Promise<Created<EnqueueStatus>> {
+    return this.enqueueBounded(queue, requests, undefined) as Promise<Created<EnqueueStatus>>;
+  }
+
+  async enqueueBounded(
     queue: string,
     requests: readonly LinkedRequest[],
-  ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }> {
+    maxPending: number | undefined,
+  ): Promise<Created<BoundedStatus>> {
     if (requests.length === 0) return { statuses: [], parcels: [] };
-    return (await this.create(queue, requests)) as Exclude<Awaited<ReturnType<RedisLinks['create']>>, number>;
+    return (await this.create(queue, requests, [], maxPending)) as Created<BoundedStatus>;
   }
 
   /** Those of an outbox, once; or the highest number, when the first row was brought before: see RowsRole. */
-  enqueueRows(queue: string, requests: readonly LinkedRequest[], rows: RowRange) {
-    return this.create(queue, requests, rows);
+  enqueueRows(
+    queue: string,
+    requests: readonly LinkedRequest[],
+    rows: RowRange,
+  ): Promise<Created<EnqueueStatus> | number> {
+    return this.create(queue, requests, rows) as Promise<Created<EnqueueStatus> | number>;
   }
 
   private async create(
     queue: string,
     requests: readonly LinkedRequest[],
     rows: RowRange | [] = [],
-  ): Promise<(Caused & { readonly statuses: readonly EnqueueStatus[] }) | number> {
+    maxPending?: number,
+  ): Promise<Created<BoundedStatus> | number> {
     encodeLinkedRequests(requests, false); // throws before anything is written
     await Promise.all([this.list(queue), this.register(queue)]);
     const first = this.arguments(queue);
     const of = this.keyspace.queue(queue);
     const reply = await persist(async (attempt) => {
-      const argv = first.concat(encodeLinkedRequests(requests, attempt > 1), rows);
+      const argv = first.concat(encodeLinkedRequests(requests, attempt > 1, maxPending), rows);
       const keys = queueKeys('enqueueLinked', of);
       if (rows.length > 0) keys.push(of.senders);
       return this.scripts.run('produce', 'enqueueLinked', keys, argv);
     });
     if (!Array.isArray(reply)) return Number(reply);
     const [statuses, parcels] = reply as [number[], Buffer];
-    return { statuses: statuses.map((status) => STATUS[status]!), ...readCaused(queue, parcels) };
+    return { statuses: statuses.map(statusOf), ...readCaused(queue, parcels) };
   }
 
   async watch(

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker.js';
+import type { BoundedStatus } from '../enqueue-request.js';
 import { QueueRegistrar } from './queue-registrar.js';
 import { nanoseconds } from './scripts/arguments.js';
 import { wasSent } from './connection/broker-error.js';
@@ -25,7 +26,7 @@ const STATUS: Readonly<Record<number, EnqueueStatus>> = { 1: 'duplicate', 2: 'co
 /** @param refused index and status of each task that was not created, as enqueue.lua returns them */
 export function statusesOf(count: number, refused: readonly number[]): EnqueueStatus[] {
   const statuses = new Array<EnqueueStatus>(count).fill('enqueued');
-  for (let i = 0; i < refused.length; i += 2) statuses[refused[i]! - 1] = STATUS[refused[i + 1]!]!;
+  for (let i = 1; i < refused.length; i += 2) statuses[refused[i - 1]! - 1] = STATUS[refused[i]!]!;
   return statuses;
 }
 
@@ -51,6 +52,19 @@ export class RedisProducer implements ProducerRole {
     return statusesOf(requests.length, await this.create(encoded, requests));
   }
 
+  async enqueueBounded(
+    queue: string,
+    requests: readonly EnqueueRequest[],
+    maxPending: number,
+  ): Promise<BoundedStatus[]> {
+    if (requests.length === 0) return [];
+    const encoded = encodeRequests(this.keyspace.queue(queue), requests);
+    await this.register(queue);
+    const reply = await this.create(encoded, requests, maxPending);
+    const pending = reply.at(-1)!;
+    return (statusesOf(requests.length, reply) as (EnqueueStatus | undefined)[]).map((status) => status ?? { pending });
+  }
+
   /** Lists the queue when that is due. Await a returned promise before enqueuing. */
   register(queue: string): Promise<void> | undefined {
     return this.registrar.register(queue);
@@ -64,13 +78,16 @@ export class RedisProducer implements ProducerRole {
   private create(
     { keys, taskPrefix, routes, rest }: EncodedRequests,
     requests: readonly EnqueueRequest[],
+    maxPending?: number,
   ): Promise<readonly number[]> {
     const now = this.clock.now();
     const argv: Argument[] = [taskPrefix, String(floorSeconds(now)), nanoseconds(now), '0', routes];
     const all = argv.concat(rest);
+    const script = maxPending === undefined ? 'enqueue' : 'enqueueBounded';
+    if (maxPending !== undefined) all.push(String(maxPending));
     return persist(async (attempt) => {
       if (attempt > 1) all[RESENT] = requests.map(({ madeId }) => (madeId ? 'i' : 'm')).join('');
-      return (await this.scripts.run('produce', 'enqueue', keys, all)) as number[];
+      return (await this.scripts.run('produce', script, keys, all)) as number[];
     });
   }
 }

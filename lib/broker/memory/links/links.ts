@@ -1,4 +1,5 @@
-import type { EnqueueStatus } from '../../enqueue-request.js';
+import type { BoundedStatus, EnqueueStatus } from '../../enqueue-request.js';
+import { noRoom } from '../producer.js';
 import {
   type Caused,
   type LinkedRequest,
@@ -28,15 +29,28 @@ export class MemoryLinks implements LinksRole {
     this.waits = new Waits(engine);
   }
 
-  async enqueue(
+  enqueue(
     queue: string,
     requests: readonly LinkedRequest[],
   ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }> {
+    type Reply = Caused & { readonly statuses: readonly EnqueueStatus[] };
+    return this.enqueueBounded(queue, requests, Infinity) as Promise<Reply>;
+  }
+
+  async enqueueBounded(
+    queue: string,
+    requests: readonly LinkedRequest[],
+    maxPending: number,
+  ): Promise<Caused & { readonly statuses: readonly BoundedStatus[] }> {
     const place = wellFormed(queue);
     return this.engine.cause(place, (store) => {
       const messages = requests.map((request) => this.engine.encode(request));
       if (requests.length > 0) store.listed = true;
-      const statuses = requests.map((request, index) => this.engine.create(place, newTask(request), messages[index]));
+      const statuses = requests.map(
+        (request, index) =>
+          (request.wait ? undefined : noRoom(store, request, maxPending, this.engine.now)) ??
+          this.engine.create(place, newTask(request), messages[index]),
+      );
       return { ...NOTHING, statuses };
     });
   }

@@ -42,11 +42,18 @@ export function linkedTask(request: EnqueueRequest, resent: Resent): Record<stri
 }
 
 /** JSON and message of each task, as enqueue-linked.lua reads them. */
-export function encodeLinkedRequests(requests: readonly LinkedRequest[], again: boolean): Argument[] {
+export function encodeLinkedRequests(
+  requests: readonly LinkedRequest[],
+  again: boolean,
+  maxPending?: number,
+): Argument[] {
   return requests.flatMap((request) => {
     const { madeId, message } = request;
     const task = taskWithLinks(request, again ? (madeId ? 'i' : 'm') : undefined);
-    return [JSON.stringify(task), encodeLinkedMessage(message)];
+    return [
+      JSON.stringify(maxPending === undefined ? task : { ...task, room: maxPending }),
+      encodeLinkedMessage(message),
+    ];
   });
 }
 

@@ -53,6 +53,10 @@ const TASK_SCRIPTS = {
     keys: ['pending', 'scheduled', 'groups'],
     argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'routes'],
   },
+  enqueueBounded: {
+    keys: ['pending', 'scheduled', 'groups'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'routes'],
+  },
   enqueueRows: {
     keys: ['pending', 'scheduled', 'groups'],
     argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'routes'],
