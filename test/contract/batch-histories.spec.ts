@@ -6,10 +6,7 @@ import { BatchSession, HOME } from './batch-session.js';
 import { Driver, START, type World } from './driver.js';
 import type { Ending } from './link-session.js';
 import { memoryWorld } from './memory-world.js';
-import { redisStores, useBackdoor } from './property-stores.js';
-
-/** Set both to run a failed history again: the report of the failure names them. */
-const { FC_SEED, FC_PATH, FC_RUNS = '60' } = process.env;
+import { historyCount, parameters, redisStores, useBackdoor } from './property-stores.js';
 
 const RETENTION = 3_600;
 const QUEUES = ['default', 'other', HOME] as const;
@@ -297,14 +294,10 @@ const hold = (makeWorld: (clock: ManualClock) => Promise<World>, runs: number): 
       const clock = new ManualClock(START);
       await replay(await makeWorld(clock), clock, steps);
     }),
-    {
-      numRuns: runs,
-      ...(FC_SEED === undefined ? {} : { seed: Number(FC_SEED) }),
-      ...(FC_PATH === undefined ? {} : { path: FC_PATH }),
-    },
+    parameters(runs),
   );
 
-const RUNS = Number(FC_RUNS);
+const RUNS = historyCount(60);
 const WHAT = 'calls back once each and never early, counts right, and leaves nothing, after any history';
 
 describe('a batch in memory', () => {

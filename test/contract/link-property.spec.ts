@@ -5,10 +5,9 @@ import { Driver, START, type World } from './driver.js';
 import { LINK_QUEUES, type LinkStep, carriedHistory, lossyHistory } from './link-history.js';
 import { LinkPlayer } from './link-player.js';
 import { memoryWorld } from './memory-world.js';
-import { redisStores, useBackdoor } from './property-stores.js';
+import { historyCount, parameters, redisStores, useBackdoor } from './property-stores.js';
 
-/** Set both to run a failed history again: the report of the failure names them. */
-const { FC_SEED, FC_PATH, FC_RUNS = '40' } = process.env;
+const RUNS = historyCount(40);
 
 type MakeWorlds = (clock: ManualClock) => Promise<World[]>;
 
@@ -46,18 +45,12 @@ async function replay(makeWorlds: MakeWorlds, steps: readonly LinkStep[], compar
 const property = (makeWorlds: MakeWorlds, histories: fc.Arbitrary<LinkStep[]>, compares = false) =>
   fc.asyncProperty(histories, (steps) => replay(makeWorlds, steps, compares));
 
-const parameters = (runs: number) => ({
-  numRuns: runs,
-  ...(FC_SEED === undefined ? {} : { seed: Number(FC_SEED) }),
-  ...(FC_PATH === undefined ? {} : { path: FC_PATH, endOnFailure: true }),
-});
-
 it('no wait is without an end in any history in memory', async () => {
   const inMemory: MakeWorlds = async (clock) => [memoryWorld(clock)];
-  await fc.assert(property(inMemory, lossyHistory), parameters(5 * Number(FC_RUNS)));
+  await fc.assert(property(inMemory, lossyHistory), parameters(5 * RUNS));
 });
 
-describe.each(redisStores(Number(FC_RUNS)))('dependencies on %s', (_, start, runs) => {
+describe.each(redisStores(RUNS))('dependencies on %s', (_, start, runs) => {
   const timeout = Math.max(60_000, runs * 3000);
   const backdoor = useBackdoor(start);
 

@@ -5,12 +5,9 @@ import { ManualClock } from '../../lib/clock.js';
 import { withoutLockExpiry } from './driver.js';
 import { type Step, history } from './history.js';
 import { memoryWorld } from './memory-world.js';
-import { redisStores, useBackdoor } from './property-stores.js';
+import { historyCount, parameters, redisStores, useBackdoor } from './property-stores.js';
 import { RedisBackdoor } from './redis-world.js';
 import { Player } from './replay.js';
-
-/** Set both to run a failed history again: the report of the failure names them. */
-const { FC_SEED, FC_PATH, FC_RUNS = '100' } = process.env;
 
 /** How far the real clock of Redis may be behind or ahead within one step, in milliseconds. */
 const TOLERANCE = 1500;
@@ -65,18 +62,14 @@ async function replay(backdoor: RedisBackdoor, steps: readonly Step[]): Promise<
   }
 }
 
-describe.each(redisStores(Number(FC_RUNS)))('memory and %s', (_, start, runs) => {
+describe.each(redisStores(historyCount(100)))('memory and %s', (_, start, runs) => {
   const backdoor = useBackdoor(start);
 
   it(
     'return and store the same after each step of any history',
     async () => {
       const property = fc.asyncProperty(history, (steps) => replay(backdoor(), steps));
-      await fc.assert(property, {
-        numRuns: runs,
-        ...(FC_SEED === undefined ? {} : { seed: Number(FC_SEED) }),
-        ...(FC_PATH === undefined ? {} : { path: FC_PATH }),
-      });
+      await fc.assert(property, parameters(runs));
     },
     Math.max(60_000, runs * 1500),
   );

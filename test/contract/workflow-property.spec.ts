@@ -1,41 +1,27 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FAILURE_POLICIES, type FailurePolicy } from '../../lib/broker/links.js';
+import { expect } from 'vitest';
 import { taskIdOfStep } from '../../lib/broker/workflows.js';
-import { ManualClock } from '../../lib/clock.js';
-import { startCluster, startRedis } from '../support/redis.js';
-import { Driver, type MakeWorld, START } from './driver.js';
-import { memoryWorld } from './memory-world.js';
-import { RedisBackdoor } from './redis-world.js';
+import type { Driver } from './driver.js';
+import { historyCount } from './property-stores.js';
+import { describeRunHistories, randomStep, type RandomStep, stepsBefore } from './run-histories.js';
 import { RunModel } from './run-model.js';
 import { RunSession, step } from './run-session.js';
 
-/** Set both to run a failed history again: the report of the failure names them. */
-const { FC_SEED, FC_PATH, FC_RUNS = '100' } = process.env;
 const QUEUES = ['default', 'one', 'two'];
 
-interface RandomStep {
-  /** Which of the steps so far it comes after. */
-  readonly after: readonly number[];
-  readonly onFailure: FailurePolicy;
-  readonly optional: boolean;
+interface QueuedStep extends RandomStep {
   readonly queue: number;
 }
 
 type Event =
   | { readonly do: 'succeed' | 'fail' | 'revoke' | 'rerun' | 'delete'; readonly which: number }
   | { readonly do: 'retry' }
-  | { readonly do: 'grow'; readonly added: readonly RandomStep[] };
+  | { readonly do: 'grow'; readonly added: readonly QueuedStep[] };
 
 /** How what an event has caused arrives. */
 type Carriage = 'once' | 'twice' | 'late';
 
-const randomStep: fc.Arbitrary<RandomStep> = fc.record({
-  after: fc.array(fc.nat(30), { maxLength: 3 }),
-  onFailure: fc.constantFrom(...FAILURE_POLICIES),
-  optional: fc.boolean(),
-  queue: fc.nat(QUEUES.length - 1),
-});
+const queuedStep: fc.Arbitrary<QueuedStep> = fc.record({ ...randomStep(3), queue: fc.nat(QUEUES.length - 1) });
 
 const which = fc.nat(30);
 const event: fc.Arbitrary<Event> = fc.oneof(
@@ -48,12 +34,12 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('retry' as const) }) },
   {
     weight: 1,
-    arbitrary: fc.record({ do: fc.constant('grow' as const), added: fc.array(randomStep, { maxLength: 3 }) }),
+    arbitrary: fc.record({ do: fc.constant('grow' as const), added: fc.array(queuedStep, { maxLength: 3 }) }),
   },
 );
 
 const history = fc.record({
-  steps: fc.array(randomStep, { minLength: 1, maxLength: 10 }),
+  steps: fc.array(queuedStep, { minLength: 1, maxLength: 10 }),
   events: fc.array(fc.tuple(event, fc.constantFrom<Carriage>('once', 'twice', 'late')), { maxLength: 30 }),
   isCancelled: fc.boolean(),
 });
@@ -68,7 +54,7 @@ class Player {
     this.session = new RunSession(driver);
   }
 
-  async start(steps: readonly RandomStep[]): Promise<void> {
+  async start(steps: readonly QueuedStep[]): Promise<void> {
     await this.session.begin(this.added(steps));
     this.model.judge();
   }
@@ -116,11 +102,10 @@ class Player {
     return this.live().findIndex((one) => one.name === name);
   }
 
-  private added(steps: readonly RandomStep[]) {
+  private added(steps: readonly QueuedStep[]) {
     return steps.map(({ after, onFailure, optional, queue: at }) => {
-      const known = this.model.steps.map(({ name }) => name);
-      const name = `s${known.length}`;
-      const before = known.length === 0 ? [] : [...new Set(after.map((n) => known[n % known.length]!))];
+      const name = `s${this.model.steps.length}`;
+      const before = stepsBefore(this.model, after);
       const queue = QUEUES[at]!;
       this.queueOf.set(name, queue);
       this.model.add(name, before, onFailure, optional);
@@ -151,7 +136,7 @@ class Player {
     }
   }
 
-  private async grow(steps: readonly RandomStep[]): Promise<void> {
+  private async grow(steps: readonly QueuedStep[]): Promise<void> {
     if (this.model.state !== 'running') return;
     const added = this.added(steps);
     this.session.know(added);
@@ -169,59 +154,16 @@ class Player {
   }
 }
 
-async function replay(makeWorld: MakeWorld, { steps, events, isCancelled }: Awaited<ReturnType<typeof sample>>) {
-  const clock = new ManualClock(START);
-  const driver = new Driver(await makeWorld(clock), clock);
-  try {
+describeRunHistories(
+  'random histories of runs are as the model says',
+  historyCount(100),
+  history,
+  async (driver, { steps, events, isCancelled }) => {
     const player = new Player(driver);
     await player.start(steps);
     await player.carry('late');
     await player.compare();
     for (const [one, carriage] of events) await player.play(one, carriage);
     await player.end(isCancelled);
-  } finally {
-    await driver.world.cleanup();
-  }
-}
-
-const sample = async () => fc.sample(history, 1)[0]!;
-
-function expectAsModel(makeWorld: MakeWorld, runs: number): Promise<void> {
-  const property = fc.asyncProperty(history, (one) => replay(makeWorld, one));
-  const again = FC_SEED === undefined ? {} : { seed: Number(FC_SEED), path: FC_PATH };
-  return fc.assert(property, { numRuns: runs, ...again });
-}
-
-describe('random histories of runs are as the model says', () => {
-  const runs = Number(FC_RUNS);
-
-  it('in memory', () => expectAsModel(async (clock) => memoryWorld(clock), runs), 120_000);
-
-  describe('on Redis', () => {
-    let redis: Awaited<ReturnType<typeof startRedis>>;
-    let backdoor: RedisBackdoor;
-    beforeAll(async () => {
-      redis = await startRedis();
-      backdoor = new RedisBackdoor([{ host: '127.0.0.1', port: redis.port }]);
-    });
-    afterAll(async () => {
-      backdoor.close();
-      await redis.stop();
-    });
-    it('of one node', () => expectAsModel((clock) => backdoor.world(clock), runs), 120_000);
-  });
-
-  describe('on a cluster', () => {
-    let cluster: Awaited<ReturnType<typeof startCluster>>;
-    let backdoor: RedisBackdoor;
-    beforeAll(async () => {
-      cluster = await startCluster(3);
-      backdoor = new RedisBackdoor(cluster.nodes);
-    });
-    afterAll(async () => {
-      backdoor.close();
-      await cluster.stop();
-    });
-    it('of three nodes', () => expectAsModel((clock) => backdoor.world(clock), Math.ceil(runs / 4)), 120_000);
-  });
-});
+  },
+);

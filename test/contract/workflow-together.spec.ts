@@ -1,18 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expect } from 'vitest';
 import type { LeasedTask, Settlement } from '../../lib/broker/broker.js';
-import { FAILURE_POLICIES, type FailurePolicy } from '../../lib/broker/links.js';
 import { type NewStep, taskIdOfStep } from '../../lib/broker/workflows.js';
-import { ManualClock } from '../../lib/clock.js';
-import { startRedis } from '../support/redis.js';
-import { archival, completion, done, Driver, type MakeWorld, START } from './driver.js';
-import { memoryWorld } from './memory-world.js';
-import { RedisBackdoor } from './redis-world.js';
+import { archival, completion, done, type Driver } from './driver.js';
+import { historyCount } from './property-stores.js';
+import { describeRunHistories, randomStep, type RandomStep, stepsBefore } from './run-histories.js';
 import { RunModel } from './run-model.js';
 import { RunSession, step } from './run-session.js';
-
-/** Set both to run a failed history again: the report of the failure names them. */
-const { FC_SEED, FC_PATH, FC_RUNS = '40' } = process.env;
 
 /** A short one, and one whose links need no filling. */
 const IDS = ['wf:1', `wf/${'é'.repeat(150)}/b`];
@@ -20,11 +14,7 @@ const SUCCESSES = ['done', 'result', 'binary', 'written', 'overwritten', 'kept',
 const ENDINGS = [...SUCCESSES, ...SUCCESSES, 'archive', 'revoke', 'open'] as const;
 type Ending = (typeof ENDINGS)[number];
 
-interface RandomStep {
-  /** Which of the steps so far it comes after. */
-  readonly after: readonly number[];
-  readonly onFailure: FailurePolicy;
-  readonly optional: boolean;
+interface NamedStep extends RandomStep {
   readonly unique: boolean;
   readonly long: boolean;
 }
@@ -33,24 +23,22 @@ interface Round {
   readonly endings: readonly Ending[];
   readonly then: 'nothing' | 'grow' | 'retry' | 'rerun';
   readonly run: number;
-  readonly added: readonly RandomStep[];
+  readonly added: readonly NamedStep[];
 }
 
-const randomStep: fc.Arbitrary<RandomStep> = fc.record({
-  after: fc.array(fc.nat(30), { maxLength: 4 }),
-  onFailure: fc.constantFrom(...FAILURE_POLICIES),
-  optional: fc.boolean(),
+const namedStep: fc.Arbitrary<NamedStep> = fc.record({
+  ...randomStep(4),
   unique: fc.nat(5).map((n) => n === 0),
   long: fc.nat(2).map((n) => n === 0),
 });
 
-const steps = fc.array(randomStep, { minLength: 1, maxLength: 14 });
+const steps = fc.array(namedStep, { minLength: 1, maxLength: 14 });
 
 const round: fc.Arbitrary<Round> = fc.record({
   endings: fc.array(fc.constantFrom(...ENDINGS), { minLength: 1, maxLength: 12 }),
   then: fc.constantFrom('nothing', 'nothing', 'nothing', 'grow', 'retry', 'rerun'),
   run: fc.nat(IDS.length - 1),
-  added: fc.array(randomStep, { minLength: 1, maxLength: 2 }),
+  added: fc.array(namedStep, { minLength: 1, maxLength: 2 }),
 });
 
 const history = fc.tuple(fc.tuple(steps, steps), fc.array(round, { maxLength: 10 }));
@@ -66,7 +54,7 @@ class Player {
     this.runs = IDS.map((id) => ({ id, session: new RunSession(driver, id), model: new RunModel() }));
   }
 
-  async start(all: readonly (readonly RandomStep[])[]): Promise<void> {
+  async start(all: readonly (readonly NamedStep[])[]): Promise<void> {
     for (const [n, { session, model }] of this.runs.entries()) {
       await session.start(this.added(n, all[n]!));
       model.judge();
@@ -109,12 +97,12 @@ class Player {
     await this.runs[0]!.session.keep();
   }
 
-  private added(n: number, list: readonly RandomStep[]): NewStep[] {
+  private added(n: number, list: readonly NamedStep[]): NewStep[] {
     const { id, model } = this.runs[n]!;
     return list.map(({ unique, long, after, onFailure, optional }) => {
-      const known = model.steps.map(({ name }) => name);
-      const name = `${long ? 'ü/'.repeat(45) : 'in/'.repeat(known.length % 2)}s${known.length}`;
-      const before = known.length === 0 ? [] : [...new Set(after.map((at) => known[at % known.length]!))];
+      const { length } = model.steps;
+      const name = `${long ? 'ü/'.repeat(45) : 'in/'.repeat(length % 2)}s${length}`;
+      const before = stepsBefore(model, after);
       model.add(name, before, onFailure, optional);
       const lock = { message: { uniqueKey: `asynq:{default}:unique:${n}${name}` }, request: { uniqueTtl: 9999 } };
       return step(name, { after: before, onFailure, optional, ...(unique ? lock : {}) }, id);
@@ -185,37 +173,14 @@ class Player {
   }
 }
 
-async function replay(makeWorld: MakeWorld, rounds: readonly Round[], all: readonly (readonly RandomStep[])[]) {
-  const clock = new ManualClock(START);
-  const driver = new Driver(await makeWorld(clock), clock);
-  try {
+describeRunHistories(
+  'steps of several runs that end together are as the model says',
+  historyCount(40),
+  history,
+  async (driver, [all, rounds]) => {
     const player = new Player(driver);
     await player.start(all);
     for (const one of rounds) await player.play(one);
     await player.end();
-  } finally {
-    await driver.world.cleanup();
-  }
-}
-
-function expectAsModel(makeWorld: MakeWorld): Promise<void> {
-  const property = fc.asyncProperty(history, ([all, rounds]) => replay(makeWorld, rounds, all));
-  const again = FC_SEED === undefined ? {} : { seed: Number(FC_SEED), path: FC_PATH };
-  return fc.assert(property, { numRuns: Number(FC_RUNS), ...again });
-}
-
-describe('steps of several runs that end together are as the model says', () => {
-  let redis: Awaited<ReturnType<typeof startRedis>>;
-  let backdoor: RedisBackdoor;
-  beforeAll(async () => {
-    redis = await startRedis();
-    backdoor = new RedisBackdoor([{ host: '127.0.0.1', port: redis.port }]);
-  });
-  afterAll(async () => {
-    backdoor.close();
-    await redis.stop();
-  });
-
-  it('in memory', () => expectAsModel(async (clock) => memoryWorld(clock)), 120_000);
-  it('on Redis', () => expectAsModel((clock) => backdoor.world(clock)), 120_000);
-});
+  },
+);
