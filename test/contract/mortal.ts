@@ -1,10 +1,11 @@
 import type { Broker } from '../../lib/broker/broker.js';
+import { Driver } from './driver.js';
 
 /** The process of a flow died after a call. */
-export class Killed extends Error {}
+class Killed extends Error {}
 
 /** The broker of a process that dies when it has made `calls` calls to these roles. */
-export function mortal(broker: Broker, calls: number): { broker: Broker; made: () => number } {
+function mortal(broker: Broker, calls: number): Broker {
   let made = 0;
   const role = <T extends object>(target: T): T =>
     new Proxy(target, {
@@ -28,6 +29,38 @@ export function mortal(broker: Broker, calls: number): { broker: Broker; made: (
     administration: role(administration),
     producer: role(producer),
   };
-  const whole = new Proxy(broker, { get: (from, name) => Reflect.get(roles, name) ?? Reflect.get(from, name) });
-  return { broker: whole, made: () => made };
+  return new Proxy(broker, { get: (from, name) => Reflect.get(roles, name) ?? Reflect.get(from, name) });
+}
+
+/**
+ * Plays a flow in a process that dies when it has made `calls` calls to the store.
+ *
+ * @returns whether the flow came to its end before
+ */
+export async function playUntilDeath(
+  { world, clock }: Driver,
+  calls: number,
+  flow: (dying: Driver) => Promise<void>,
+): Promise<boolean> {
+  try {
+    await flow(new Driver({ ...world, broker: mortal(world.broker, calls) }, clock));
+    return true;
+  } catch (error) {
+    if (error instanceof Killed) return false;
+    throw error;
+  }
+}
+
+/** Tasks of a dead process are pending again, as their leases have expired. */
+export async function requeueExpired(driver: Driver, queues: readonly string[]): Promise<void> {
+  driver.clock.advance(120_000);
+  for (const queue of queues) {
+    const { tasks } = await driver.broker.maintenance.listExpiredLeases(queue, driver.now - 30, 10_000);
+    if (tasks.length > 0)
+      await driver.exchange(
+        tasks.map(({ lease }) => ({ kind: 'requeue', lease })),
+        0,
+        queue,
+      );
+  }
 }

@@ -124,6 +124,16 @@ export class RunSession extends LinkSession {
     return found;
   }
 
+  /** Deletes the run, if it was started. It has ended, and with it all of its steps. */
+  async deleteEnded(): Promise<void> {
+    const run = await this.workflows.run('default', this.id);
+    if (!run) return this.relay();
+    const open = run.graph.filter(({ state }) => state === 'ready' || state === 'waiting');
+    expect([run.id, run.state === 'running', open]).toEqual([this.id, false, []]);
+    expect(this.took(await this.workflows.delete('default', this.id)).status).toBe('deleted');
+    await this.relay();
+  }
+
   /** Deletes the run; then nothing is left of it. */
   async expectNothingLeft(): Promise<void> {
     expect(this.took(await this.workflows.delete('default', this.id)).status).toBe('deleted');

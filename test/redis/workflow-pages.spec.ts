@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import type { NewStep } from '../../lib/broker/workflows.js';
 import { Driver } from '../contract/driver.js';
-import { Killed, mortal } from '../contract/mortal.js';
+import { playUntilDeath, requeueExpired } from '../contract/mortal.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { RunSession, step } from '../contract/run-session.js';
 
@@ -60,16 +60,7 @@ const FLOWS: Readonly<Record<string, Flow>> = {
 
 /** What a fleet does without the dead process. */
 async function recover(session: RunSession, driver: RedisDriver): Promise<void> {
-  driver.clock.advance(120_000);
-  for (const queue of QUEUES) {
-    const { tasks } = await driver.broker.maintenance.listExpiredLeases(queue, driver.now - 30, 10_000);
-    if (tasks.length > 0)
-      await driver.exchange(
-        tasks.map(({ lease }) => ({ kind: 'requeue', lease })),
-        0,
-        queue,
-      );
-  }
+  await requeueExpired(driver, QUEUES);
   do await session.keep();
   while ((await endAll(session, driver, 'done')) > 0);
 }
@@ -117,23 +108,12 @@ describe('a run of more steps than one script deals with', () => {
       let over = false;
       for (let calls = 1; !over; calls++) {
         const id = `wf:${calls}`;
-        const dying = new Driver({ ...driver.world, broker: mortal(driver.broker, calls).broker }, driver.clock);
-        over = await FLOWS[name]!(new RunSession(dying, id), dying).then(
-          () => true,
-          (error: unknown) => {
-            if (!(error instanceof Killed)) throw error;
-            return false;
-          },
-        );
+        over = await playUntilDeath(driver, calls, (dying) => FLOWS[name]!(new RunSession(dying, id), dying));
         // All of the first calls, and some of those about single parcels.
         if (calls > 8) calls += calls >> 1;
         const session = new RunSession(driver, id);
         await recover(session, driver);
-        const run = await session.workflows.run('default', id);
-        const open = run?.graph.filter(({ state }) => state === 'ready' || state === 'waiting') ?? [];
-        expect([calls, run?.state === 'running', open]).toEqual([calls, false, []]);
-        if (run) expect(session.took(await session.workflows.delete('default', id)).status).toBe('deleted');
-        await session.relay();
+        await session.deleteEnded();
       }
       await new RunSession(driver).expectNothingKept();
       for (const queue of QUEUES) {

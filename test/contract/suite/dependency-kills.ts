@@ -3,7 +3,7 @@ import type { Prerequisite } from '../../../lib/broker/links.js';
 import { request } from '../../support/messages.js';
 import { Driver, type DriverTest } from '../driver.js';
 import { LinkSession } from '../link-session.js';
-import { Killed, mortal } from '../mortal.js';
+import { playUntilDeath, requeueExpired } from '../mortal.js';
 
 /** The names of one run of a flow: each run has tasks, queues and keys of its own. */
 interface Names {
@@ -77,11 +77,7 @@ const FLOWS: Readonly<Record<string, Flow>> = {
 /** What a fleet does without the dead process: leases expire, the keeper passes, servers run what is pending. */
 async function recover(driver: Driver, queues: readonly string[]): Promise<void> {
   const session = new LinkSession(driver);
-  driver.clock.advance(120_000);
-  for (const queue of queues) {
-    const { tasks } = await driver.broker.maintenance.listExpiredLeases(queue, driver.now - 30, 100);
-    for (const { lease } of tasks) await driver.exchange([{ kind: 'requeue', lease }], 0, queue);
-  }
+  await requeueExpired(driver, queues);
   for (let worked = true; worked;) {
     await session.keep();
     worked = false;
@@ -116,15 +112,7 @@ export function exerciseKills(it: DriverTest): void {
       let deaths = 0;
       for (let calls = 1; !over; calls++) {
         const names = { home: `home${calls}`, other: `other${calls}`, key: `k${calls}` };
-        const { broker } = mortal(driver.broker, calls);
-        const dying = new LinkSession(new Driver({ ...driver.world, broker }, driver.clock));
-        over = await flow(dying, names).then(
-          () => true,
-          (error: unknown) => {
-            if (!(error instanceof Killed)) throw error;
-            return false;
-          },
-        );
+        over = await playUntilDeath(driver, calls, (dying) => flow(new LinkSession(dying), names));
         if (!over) deaths++;
         await recover(driver, [names.home, names.other]);
         await expectEnds(driver, names);

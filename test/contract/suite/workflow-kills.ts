@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import type { NewStep } from '../../../lib/broker/workflows.js';
 import { Driver, type DriverTest } from '../driver.js';
-import { Killed, mortal } from '../mortal.js';
+import { playUntilDeath, requeueExpired } from '../mortal.js';
 import { RunSession, step } from '../run-session.js';
 
 const QUEUES = ['default', 'one', 'two'];
@@ -67,11 +67,7 @@ const FLOWS: Readonly<Record<string, Flow>> = {
 
 /** What a fleet does without the dead process: leases expire, the keeper passes, servers run what is pending. */
 async function recover(session: RunSession, driver: Driver): Promise<void> {
-  driver.clock.advance(120_000);
-  for (const queue of QUEUES) {
-    const { tasks } = await driver.broker.maintenance.listExpiredLeases(queue, driver.now - 30, 100);
-    for (const { lease } of tasks) await driver.exchange([{ kind: 'requeue', lease }], 0, queue);
-  }
+  await requeueExpired(driver, QUEUES);
   for (let worked = true; worked;) {
     await session.keep();
     worked = false;
@@ -91,22 +87,11 @@ export function exerciseRunKills(it: DriverTest): void {
       let deaths = 0;
       for (let calls = 1; !over; calls++) {
         const id = `wf:${calls}`;
-        const dying = new Driver({ ...driver.world, broker: mortal(driver.broker, calls).broker }, driver.clock);
-        over = await FLOWS[name]!(new RunSession(dying, id), dying).then(
-          () => true,
-          (error: unknown) => {
-            if (!(error instanceof Killed)) throw error;
-            return false;
-          },
-        );
+        over = await playUntilDeath(driver, calls, (dying) => FLOWS[name]!(new RunSession(dying, id), dying));
         if (!over) deaths++;
         const session = new RunSession(driver, id);
         await recover(session, driver);
-        const run = await session.workflows.run('default', id);
-        const ready = run?.graph.filter(({ state }) => state === 'ready') ?? [];
-        expect([calls, run?.state === 'running', ready]).toEqual([calls, false, []]);
-        if (run) expect(session.took(await session.workflows.delete('default', id)).status).toBe('deleted');
-        await session.relay();
+        await session.deleteEnded();
       }
       expect(deaths).toBeGreaterThan(5);
       await new RunSession(driver).expectNothingKept();
