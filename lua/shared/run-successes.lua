@@ -49,11 +49,16 @@ do
   end
 
   -- What the link of a step says of its run and of those after it: when the run has started, as its counts have it; how many steps it has,
-  -- as text, a NUL, their names. No number when they are many. `graph` is `d` of runs.lua. A name with a brace is cut, and leads to no step.
-  function L.hint(counts, total, graph)
-    local start = find(graph, '{', 1, true)
+  -- as text, and what L.names_after returns; without that, a NUL.
+  function L.hint(counts, total, names)
     local started = sub(counts, STARTED_AT, STARTED_END)
-    return start and start <= LONGEST_HINT and started .. total .. '\0' .. sub(graph, 1, start - 1) or started .. '\0'
+    return names ~= '' and started .. total .. names or started .. '\0'
+  end
+
+  -- A NUL and the names of the steps after one, by `d` of runs.lua; empty when they are many. A name with a brace is cut, and leads to no step.
+  function L.names_after(d)
+    local start = find(d, '{', 1, true)
+    return start and start <= LONGEST_HINT and '\0' .. sub(d, 1, start - 1) or ''
   end
 
   -- Adds to `fields` those of the steps after the ended ones. Returns their names, how many of the ended ones are before each, and how
@@ -75,8 +80,8 @@ do
         local count = counts[name]
         if not count then
           names[#names + 1] = name
-          fields[n + 1], fields[n + 2], fields[n + 3] = 's:' .. name, 'v:' .. name, 'd:' .. name
-          n = n + 3
+          fields[n + 1], fields[n + 2] = 's:' .. name, 'v:' .. name
+          n = n + 2
         end
         counts[name] = (count or 0) + times
         at = stop
@@ -99,15 +104,15 @@ do
     if not stop or stop ~= #hint then return nil end
     local key, name, field = L.base .. 'run:' .. id, sub(hint, at + 1, -2), 's:' .. step
     local after = 's:' .. name
-    local values = try('HMGET', key, 'c', field, after, 'v:' .. name, 'd:' .. name)
+    local values = try('HMGET', key, 'c', field, after, 'v:' .. name)
     if values.err then return false end
-    local c, ended, waiting, message, graph = values[1], values[2], values[3], values[4], values[5]
+    local c, ended, waiting, message = values[1], values[2], values[3], values[4]
     if not c or #c ~= COUNTS_SIZE or not ended or #ended ~= STEP_SIZE or byte(ended) ~= READY then return false end
-    if not waiting or #waiting ~= STEP_SIZE or byte(waiting) ~= WAITING then return false end
+    if not waiting or #waiting < STEP_SIZE or byte(waiting) ~= WAITING then return false end
     local state, open, begun, all = unpack_bytes('<c1I4I4I4', c)
     local total = sub(hint, TOTAL_AT, at - 1)
     if state ~= 'r' or tonumber(total) ~= all then return false end
-    local begins = sub(waiting, OPEN_AT) == LAST_OPEN
+    local begins, names = sub(waiting, OPEN_AT, STEP_SIZE) == LAST_OPEN, sub(waiting, STEP_SIZE + 1)
     if begins then
       if not message or byte(waiting, FLAGS_AT) < PLAIN then return false end
       waiting = ready .. sub(waiting, 10, FLAGS_AT) .. since
@@ -115,11 +120,11 @@ do
       local waits, bad = unpack_bytes('<I4I4', waiting, OPEN_AT)
       if waits < 2 then return false end
       if begun < 2 then return nil end
-      waiting, begun = sub(waiting, 1, OPEN_AT - 1) .. pack('<I4I4', waits - 1, bad), begun - 1
+      waiting, begun = sub(waiting, 1, OPEN_AT - 1) .. pack('<I4I4', waits - 1, bad) .. names, begun - 1
     end
     ended = (result == '' and succeeded or with_result) .. sub(ended, 10)
     call('HSET', key, 'c', pack('<c1I4I4', state, open - 1, begun) .. sub(c, 10), field, ended, 'v:' .. step, result, after, waiting)
-    if begins then L.begin_plain(id, name, task_beside(task, step, name), message, L.hint(c, total, graph or '')) end
+    if begins then L.begin_plain(id, name, task_beside(task, step, name), message, L.hint(c, total, names)) end
     return true
   end
 
@@ -156,21 +161,21 @@ do
     local begins, m, at = nil, 0, ended + 2
     for i = 1, #names do
       local name, step = names[i], values[at]
-      if not step or #step ~= STEP_SIZE or byte(step) ~= WAITING then return false end
+      if not step or #step < STEP_SIZE or byte(step) ~= WAITING then return false end
       local waits, bad = unpack_bytes('<I4I4', step, OPEN_AT)
       waits = waits - counts[name]
       set[n + 1] = fields[at]
       if waits > 0 then
-        set[n + 2] = sub(step, 1, 19) .. pack('<I4I4', waits, bad)
+        set[n + 2] = sub(step, 1, OPEN_AT - 1) .. pack('<I4I4', waits, bad) .. sub(step, STEP_SIZE + 1)
       elseif waits < 0 or bad > 0 or not values[at + 1] or byte(step, FLAGS_AT) < PLAIN then
         return false
       else
-        set[n + 2] = ready .. sub(step, 10, 11) .. since
+        set[n + 2] = ready .. sub(step, 10, FLAGS_AT) .. since
         begins = begins or { nil, nil, nil, nil }
-        begins[m + 1], begins[m + 2], begins[m + 3] = name, values[at + 1], L.hint(c, total, values[at + 2] or '')
+        begins[m + 1], begins[m + 2], begins[m + 3] = name, values[at + 1], L.hint(c, total, sub(step, STEP_SIZE + 1))
         begun, m = begun + 1, m + 3
       end
-      n, at = n + 2, at + 3
+      n, at = n + 2, at + 2
     end
 
     if begun > 0 then

@@ -2,7 +2,8 @@
 --
 -- `run:<id>` is a hash. `c` is packed, as COUNTS has it: state, the steps that are open, ready, in all and failed, those of the failed that
 -- are not optional (bad), when it started and ended; `o`: JSON { name, retention, deadline, reason }. Per step, by its name:
---   s: packed, as STEP has it: state, endedAt, policy, flags, readyAt, how many of the steps before it have not ended, how many have failed
+--   s: packed, as STEP has it: state, endedAt, policy, flags, readyAt, how many of the steps before it have not ended, how many have failed;
+--      of a step that waits, then L.names_after, so that d need not be read when it begins
 --   d: the names of the steps after it, a NUL behind each, then JSON { n position, t type, b the names of the steps before it, q queue (left
 --      out: this one), y delay, a processAt, u lock, l its TTL, k the watcher for its mark }
 --   v: its message until it succeeds, then its result (empty: none); e: the error
@@ -15,6 +16,8 @@ do
   local STEP = '<c1dc1BdI4I4'
 
   local STATES = { w = true, r = true, a = true, s = true, S = true, f = true, x = true }
+  -- One that is cancelled may wait again.
+  local WAITS = { w = true, x = true }
   local POLICIES = { c = true, r = true, w = true }
 
   local runs, touched = {}, {}
@@ -44,7 +47,7 @@ do
 
   -- The step of this field with this text; false when it is none.
   function R.unpack_step(field, text)
-    if type(text) ~= 'string' or #text ~= STEP_SIZE then return false end
+    if type(text) ~= 'string' or #text < STEP_SIZE then return false end
     local state, ended_at, policy, flags, ready_at, open, bad = unpack_bytes(STEP, text)
     if not (STATES[state] and POLICIES[policy]) then return false end
     return {
@@ -59,12 +62,14 @@ do
       bad = bad,
       ready_at = ready_at,
       ended_at = ended_at,
+      names = string.sub(text, STEP_SIZE + 1),
     }
   end
 
   function R.pack_step(step)
     local state = step.state == 's' and step.has_result and 'S' or step.state
-    return pack(STEP, state, step.ended_at, step.policy, step.flags, step.ready_at, step.open, step.bad)
+    local packed = pack(STEP, state, step.ended_at, step.policy, step.flags, step.ready_at, step.open, step.bad)
+    return WAITS[state] and packed .. step.names or packed
   end
 
   -- How many steps a run with these counts has.
@@ -229,8 +234,9 @@ do
   function R.set_following(run, name, names)
     local step = run.steps[name]
     step.d = R.pack_graph(names, R.graph(step))
-    step.following = nil
+    step.following, step.names = nil, L.names_after(step.d)
     R.set(run, 'd:' .. name, step.d)
+    R.change(run, name, step)
   end
 
   -- What is special about the step, see `d`.
@@ -273,7 +279,7 @@ do
     local optional, plain = string.sub(flags, 2, 2) == '1', string.sub(flags, 3, 3) == '1'
     local bits = (optional and OPTIONAL or 0) + (plain and PLAIN or 0)
     local step = R.unpack_step('s:' .. name, pack(STEP, 'w', 0, string.sub(flags, 1, 1), bits, 0, open, 0))
-    step.d = graph
+    step.d, step.names = graph, L.names_after(graph or '')
     return step
   end
 

@@ -4,9 +4,12 @@ import type { MarkWatcher } from './linked-requests.js';
 export const OPTIONAL = 1;
 export const PLAIN = 2;
 
-/** Bytes of what it has of a run, and of a step. */
+/** Bytes of what it has of a run, and of a step; of one that waits, the names of those after it follow. */
 export const COUNTS_SIZE = 37;
 export const STEP_SIZE = 27;
+/** At most so many bytes of them; and what starts the rest of the graph, which no name there may have. */
+export const LONGEST_NAMES = 255;
+export const NO_NAME = '{';
 /** Where a part of STEP begins. */
 export const [ENDED_AT, POLICY_AT, FLAGS_AT, READY_AT, OPEN_AT] = [1, 9, 10, 11, 19] as const;
 

@@ -7,6 +7,8 @@ import {
   COUNTS_SIZE,
   FLAGS_AT,
   type Graph,
+  LONGEST_NAMES,
+  NO_NAME,
   OPEN_AT,
   OPTIONAL,
   PLAIN,
@@ -52,8 +54,9 @@ export function encodeRun(place: string, run: NewRun, now: number): Argument[] {
     const isReady = step.after.length === 0;
     const begins = isReady && ready.length < BEGUN_AT_ONCE;
     const graph = graphOf(place, step, n);
-    fields.push(`s:${name}`, encodeStep(step, isPlain(graph), begins ? now : 0));
-    fields.push(`d:${name}`, `${namesText(following.get(name)!)}${JSON.stringify(graph)}`);
+    const names = namesText(following.get(name)!);
+    fields.push(`s:${name}`, encodeStep(step, isPlain(graph), begins ? now : 0, names));
+    fields.push(`d:${name}`, `${names}${JSON.stringify(graph)}`);
     fields.push(`v:${name}`, encodeLinkedMessage(step.request.message));
     if (begins) ready.push(`${fields.length}${encodeReady(place, step, now)}`);
     else if (isReady) later += `${name}\0`;
@@ -134,9 +137,13 @@ function encodeCounts(total: number, ready: number, now: number): Buffer {
   return bytes;
 }
 
-/** STEP of shared/runs.lua. */
-function encodeStep({ after, onFailure, optional }: NewStep, plain: boolean, readyAt: number): Buffer {
-  const bytes = Buffer.alloc(STEP_SIZE);
+/** STEP of shared/runs.lua; of a step that waits, with the names of those after it, unless these are many. */
+function encodeStep(step: NewStep, plain: boolean, readyAt: number, names: string): Buffer {
+  const { after, onFailure, optional } = step;
+  const isKnown = after.length > 0 && Buffer.byteLength(names) <= LONGEST_NAMES && !names.includes(NO_NAME);
+  const rest = isKnown ? `\0${names}` : '';
+  const bytes = Buffer.alloc(STEP_SIZE + Buffer.byteLength(rest));
+  bytes.write(rest, STEP_SIZE);
   bytes.write(after.length === 0 ? 'r' : 'w', 'latin1');
   bytes.write(onFailure[0]!, POLICY_AT, 'latin1');
   bytes[FLAGS_AT] = (optional ? OPTIONAL : 0) + (plain ? PLAIN : 0);

@@ -71,7 +71,7 @@ function readStep(queue: string, reader: PackedReader): { n: number; step: Store
   const packed = reader.view();
   const graph = readGraph(reader.view());
   const error = reader.text();
-  const isWhole = packed.length === STEP_SIZE;
+  const isWhole = packed.length >= STEP_SIZE;
   const state = STEP_STATES[packed.toString('latin1', 0, 1)] ?? 'failed';
   const flags = isWhole ? packed[FLAGS_AT]! : 0;
   const step: StoredStep = {
