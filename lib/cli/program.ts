@@ -4,6 +4,7 @@ import { addCompletion } from './commands/completion.js';
 import { addCronCommands } from './commands/cron.js';
 import { addDash } from './commands/dash.js';
 import { addGroupCommands } from './commands/group.js';
+import { addLockCommands } from './commands/lock.js';
 import { addOutboxCommands } from './commands/outbox.js';
 import { addQueueCommands } from './commands/queue.js';
 import { addServerCommands } from './commands/server.js';
@@ -32,6 +33,7 @@ export function buildProgram(invocation: Invocation): Command {
   addServerCommands(root, invocation);
   addCronCommands(root, invocation);
   addGroupCommands(root, invocation);
+  addLockCommands(root, invocation);
   addWorkflowCommands(root, invocation);
   addBatchCommands(root, invocation);
   addOutboxCommands(root, invocation);

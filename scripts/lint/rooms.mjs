@@ -200,7 +200,7 @@ export const ROOMS = {
   // What is printed, then the connection, then what every command shares, then the commands; the root puts them together.
   'cli/output': [...core, 'words', 'inspector'],
   'cli/connection': ['leaf', 'broker/redis', 'broker/redis/connection', 'links', 'inspector', 'client'],
-  'cli/tree': [...core, 'inspector', 'client', 'cli/output', 'cli/connection'],
+  'cli/tree': [...core, 'broker', 'inspector', 'client', 'cli/output', 'cli/connection'],
   'cli/dash': [...core, 'broker', 'inspector', 'words', 'cli/output'],
   'cli/commands': [...core, 'broker', 'inspector', 'words', 'outbox/sql', 'cli/output', 'cli/tree', 'cli/dash'],
   cli: ['leaf', 'cli/output', 'cli/connection', 'cli/tree', 'cli/commands'],

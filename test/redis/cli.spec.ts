@@ -88,6 +88,59 @@ describe('the command line', () => {
       ]);
     });
 
+    it('counts and changes the tasks of a state that match', async ({ driver, lines }) => {
+      for (const [id, type] of [
+        ['m1', 'match'],
+        ['m2', 'match'],
+        ['m3', 'other'],
+      ] as const) {
+        await driver.add({ id, type, payload: Buffer.from(`{"order":{"id":${id === 'm2' ? '"7"' : '7'}}}`) });
+      }
+      const which = '-q default -s pending --type match --field order.id=7';
+      expect(await lines(`task archiveall ${which} --dry-run`)).toEqual(['1 task would be archived']);
+      expect(await lines(`task archiveall ${which}`)).toEqual(['1 task is archived']);
+      expect(await stored(driver, 'archived')).toEqual(['m1']);
+      expect(await lines('task deleteall -q default -s pending --type match --older-than 1h --dry-run')).toEqual([
+        '0 tasks would be deleted',
+      ]);
+      driver.clock.advance(3_600_000);
+      expect(await lines('task deleteall -q default -s pending --type match --older-than 1h -y')).toEqual([
+        '1 task is deleted',
+      ]);
+      expect(await stored(driver, 'pending')).toEqual(['m3']);
+      expect((await lines('task ls -q default -s pending --older-than 1h')).at(-1)).toMatch(/^m3 /);
+    });
+
+    it('cancels the running tasks that match', async ({ driver, lines }) => {
+      const task = await driver.takeNew({ type: 'import:x' });
+      await driver.takeNew({ type: 'other' });
+      expect(await lines('task cancelall -q default --type import: --dry-run')).toEqual(['1 task would be cancelled']);
+      expect(await lines('task cancelall -q default --type import: --reason late --outcome archive -y')).toEqual([
+        'Asked to cancel 1 task',
+      ]);
+      const found = await driver.broker.cancellation.findCancellations([task.lease.id]);
+      expect(found).toMatchObject([{ id: task.lease.id, outcome: 'archive', reason: 'late' }]);
+    });
+
+    it('lists locks and who holds them', async ({ driver, lines, json }) => {
+      const uniqueKey = 'asynq:{default}:unique:email:key';
+      await driver.add({ id: 'holder', type: 'email', uniqueKey }, { uniqueTtl: 3600 });
+      const [head, row] = await lines('lock ls -q default');
+      expect(head?.split(/ {2,}/)).toEqual(['Lock', 'Held By', 'Type', 'State', 'Ends']);
+      expect(row).toMatch(/^email:key +holder +email +pending +in \d/);
+      expect(await json('lock list -q default')).toEqual({
+        locks: [
+          {
+            name: 'email:key',
+            holder: { id: 'holder', state: 'pending', type: 'email' },
+            expiresAt: expect.stringMatching(/Z$/) as string,
+          },
+        ],
+        cursor: null,
+      });
+      await lines('queue rm --force default -y');
+    });
+
     it('shows a task', async ({ driver, run, lines, json }) => {
       await arrange(driver);
       expect(await lines('task inspect -q default -i retry')).toEqual([

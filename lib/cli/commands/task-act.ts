@@ -1,12 +1,11 @@
 import { type Command, Option } from 'commander';
-import { CANCEL_OUTCOMES } from '../../broker/cancellation.js';
 import { InvalidOptionError } from '../../errors.js';
 import type { CancelOptions } from '../../inspector/cancel-options.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { CommandContext } from '../tree/command-context.js';
 import { plain } from '../output/text.js';
 import { addCommand, type Invocation } from '../tree/tree.js';
-import { idOption, type ProcessFlags, processOptions, queueOption } from '../tree/values.js';
+import { cancelOptions, idOption, type ProcessFlags, processOptions, queueOption } from '../tree/values.js';
 
 interface OneTask {
   readonly queue: string;
@@ -60,10 +59,7 @@ function addCancel(group: Command, invocation: Invocation): void {
     summary: 'cancel tasks that are running',
     details:
       'Asks the servers that run them, without a reply. A Go server ignores reason and outcome: it retries the task.',
-    options: [
-      new Option('--reason <text>', 'reason for the handler, stored as the last error of the task'),
-      new Option('--outcome <outcome>', 'what happens to the tasks (default: "retry")').choices(CANCEL_OUTCOMES),
-    ],
+    options: cancelOptions(),
     examples: [
       'task cancel f1720682-f5a6-4db1-8953-4f48ae541d0f',
       "task cancel order-17 --reason 'the order was withdrawn' --outcome archive",

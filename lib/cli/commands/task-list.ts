@@ -4,6 +4,7 @@ import { taskAsJson } from '../output/json.js';
 import { requireGroup } from '../tree/known-names.js';
 import type { Column } from '../output/table.js';
 import { describeBytes } from '../output/text.js';
+import { type CriteriaFlags, criteriaOf, criteriaOptions } from '../tree/criteria.js';
 import { addCommand, type Invocation } from '../tree/tree.js';
 import { directionOf, type Order, ORDERS } from '../output/order.js';
 import { groupOption, idOption, jsonOption, pageOptions, positive, queueOption, stateOption } from '../tree/values.js';
@@ -15,7 +16,7 @@ import { CommandLineError, QueueNotFoundError, TaskNotFoundError } from '../../e
 import type { TaskInfo } from '../../task/info.js';
 import type { TaskState } from '../../wire/states.js';
 
-interface ListFlags extends Pick<SearchOptions, (typeof CRITERIA)[number] | 'group' | 'scan' | 'cursor'> {
+interface ListFlags extends CriteriaFlags, Pick<SearchOptions, 'group' | 'scan' | 'cursor'> {
   readonly queue: string;
   readonly state: TaskState;
   readonly page?: number;
@@ -23,8 +24,6 @@ interface ListFlags extends Pick<SearchOptions, (typeof CRITERIA)[number] | 'gro
   readonly size: number;
   readonly json?: boolean;
 }
-
-const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
 
 export function addTaskReading(group: Command, invocation: Invocation): void {
   addList(group, invocation);
@@ -45,7 +44,7 @@ function addList(group: Command, invocation: Invocation): void {
     details:
       'Pages shift while tasks come and go; the cursor printed at the end of a page continues exactly after it. ' +
       'Archived and completed tasks come newest first, the others in the order in which they run. ' +
-      'With any of --type, --id, --payload and --error it searches --scan tasks and shows those that match.',
+      'With any of the search flags it searches --scan tasks and shows those that match.',
     options: [
       queueOption(),
       stateOption(),
@@ -53,10 +52,7 @@ function addList(group: Command, invocation: Invocation): void {
       ...pageOptions(),
       new Option('--cursor <cursor>', 'continue after the page or search that printed it').conflicts('page'),
       new Option('--order <order>', 'order by time; with a cursor the order of the page before').choices([...ORDERS]),
-      new Option('--type <prefix>', 'search: start of the type'),
-      new Option('--id <prefix>', 'search: start of the id'),
-      new Option('--payload <text>', 'search: text in the payload'),
-      new Option('--error <text>', 'search: text in the last error'),
+      ...criteriaOptions('search'),
       new Option('--scan <number>', 'search: tasks to read, up to 10000 (default: 1000)').argParser(positive),
       jsonOption(),
     ],
@@ -95,14 +91,13 @@ async function findTasks(context: CommandContext<ListFlags>): Promise<TaskList |
   await requireGroup(context);
   const { queue, state, group, page, size, cursor, scan } = context.options;
   const direction = directionOf(state, context.options);
-  const wanted = CRITERIA.filter((name) => context.options[name] !== undefined);
-  if (wanted.length === 0) {
+  const criteria = criteriaOf(context.options);
+  if (Object.keys(criteria).length === 0) {
     if (scan !== undefined)
       throw new CommandLineError('--scan is for a search; add --type, --id, --payload or --error');
     return (await context.inspector()).listTasks(queue, state, { size, page, group, cursor, ...direction });
   }
   if (page !== undefined) throw new CommandLineError('a search has no pages; go on with --cursor');
-  const criteria = Object.fromEntries(wanted.map((name) => [name, context.options[name]]));
   return (await context.inspector()).searchTasks(queue, state, { ...criteria, group, scan, cursor, ...direction });
 }
 

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
+import { CANCEL_OUTCOMES, type CancelOutcome } from '../../broker/cancellation.js';
 import { millisecondsOf, parseGoDuration } from '../../wire/go-duration.js';
 import { TASK_STATES, type TaskState } from '../../wire/states.js';
 
@@ -21,6 +22,17 @@ export const stateOption = (states: readonly TaskState[] = TASK_STATES): Option 
 export const pageOptions = (things = 'tasks'): Option[] => [
   new Option('--page <number>', 'number of the page, from 1 (default: 1)').argParser(positive),
   new Option('--size <number>', `${things} per page, up to 1000`).argParser(positive).default(30),
+];
+
+/** How running tasks are cancelled. */
+export interface CancelFlagValues {
+  readonly reason?: string;
+  readonly outcome?: CancelOutcome;
+}
+
+export const cancelOptions = (): Option[] => [
+  new Option('--reason <text>', 'reason for the handler, stored as the last error of the task'),
+  new Option('--outcome <outcome>', 'what happens to the tasks (default: "retry")').choices(CANCEL_OUTCOMES),
 ];
 
 /** When a task runs: one of the two, or none. */
