@@ -170,6 +170,7 @@ describe('the command line', () => {
         lastFailedAt: null,
         timeout: 1_800_000,
         deadline: null,
+        expiresAt: null,
         nextProcessAt: null,
         pendingSince: null,
         isOrphaned: false,
@@ -604,7 +605,7 @@ describe('the command line', () => {
       status: 1,
       stdout: '',
       stderr:
-        'error: task already exists: another of type "mail" with the same payload holds the unique lock in queue "low"\n',
+        'error: task already exists: task "x" of type "mail", which is scheduled, holds the unique lock in queue "low"\n',
     });
     expect(await run('task enqueue -t mail -l {} --id x --queue low')).toEqual({
       status: 1,
