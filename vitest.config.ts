@@ -36,7 +36,7 @@ const project = (
 const ALONE = [
   'test/cli/**/*.spec.ts',
   'test/dashboard/page.spec.ts',
-  'test/nest/{log,module,tracing,tracing-absent}.spec.ts',
+  'test/nest/{log,module,tracing,tracing-absent,tracing-batch-handlers}.spec.ts',
   'test/unit/client-memory.spec.ts',
 ];
 

@@ -68,6 +68,13 @@ const scenarios: Scenario[] = [
     atOnce: 100,
     systems: ['ours', 'ours+nest', ...peers],
   },
+  ...[10, 100].map((atOnce): Scenario => ({
+    title: `batch-handlers, async interceptor, c=${atOnce}`,
+    kind: 'process',
+    count: n(50_000),
+    atOnce,
+    systems: ['ours, batch of 100', 'ours, one by one'],
+  })),
   ...composed('flows of 10 and a parent', 'flow', 10, n(5_000)),
   ...composed('flows of 2,000 and a parent', 'flow', 2_000, smoke ? 1 : 25),
   ...composed('chains of 100', 'chain', 100, smoke ? 2 : 500),

@@ -10,7 +10,7 @@ import {
 import { NestFactory } from '@nestjs/core';
 import { IsInt, IsString } from 'class-validator';
 import { Redis } from 'ioredis';
-import type { Observable } from 'rxjs';
+import { concatMap, type Observable } from 'rxjs';
 import { AsynqClient, AsynqModule, Payload as TaskPayload, TaskHandler } from '../../dist/index.js';
 import type { Handle, Payload, System } from './system.js';
 
@@ -46,15 +46,43 @@ class EnhancedTasks {
   }
 }
 
+@Injectable()
+class AsyncPassThrough implements NestInterceptor {
+  intercept(_: unknown, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(concatMap(async (result: unknown) => result));
+  }
+}
+
+@Injectable()
+class SingleTasks {
+  @TaskHandler('bench')
+  @UseInterceptors(AsyncPassThrough)
+  async run(payload: Payload): Promise<void> {
+    await current(payload);
+  }
+}
+
+@Injectable()
+class BatchTasks {
+  @TaskHandler('bench', { batch: { size: 100, wait: '10ms' } })
+  @UseInterceptors(AsyncPassThrough)
+  async run(payloads: readonly Payload[]): Promise<void> {
+    for (const payload of payloads) await current(payload);
+  }
+}
+
+/** With which handlers nestjs-asynq is measured. */
+const PROVIDERS = { plain: PlainTasks, enhanced: EnhancedTasks, single: SingleTasks, batch: BatchTasks };
+
 /** nestjs-asynq through the full Nest path: a decorated provider method, discovered and started by Nest. */
-export async function ours(port: number, enhanced = false): Promise<System> {
+export async function ours(port: number, handlers: keyof typeof PROVIDERS = 'plain'): Promise<System> {
   const redis = new Redis(port);
   const connection = { host: '127.0.0.1', port };
   const open: { close(): Promise<void> }[] = [];
   const start = async (server: false | { concurrency: number }) => {
     @Module({
       imports: [AsynqModule.forRoot({ connection, server })],
-      providers: [enhanced ? EnhancedTasks : PlainTasks],
+      providers: [PROVIDERS[handlers]],
     })
     class BenchModule {}
     const app = await NestFactory.createApplicationContext(BenchModule, { logger: ['warn', 'error'] });

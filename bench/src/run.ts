@@ -9,7 +9,9 @@ import { makePayload, type Handle, type System } from './system.js';
 
 const systems: Record<string, (port: number) => Promise<System>> = {
   ours: async (port) => (await import('./ours.js')).ours(port),
-  'ours+nest': async (port) => (await import('./ours.js')).ours(port, true),
+  'ours+nest': async (port) => (await import('./ours.js')).ours(port, 'enhanced'),
+  'ours, one by one': async (port) => (await import('./ours.js')).ours(port, 'single'),
+  'ours, batch of 100': async (port) => (await import('./ours.js')).ours(port, 'batch'),
   bullmq: async (port) => (await import('./bullmq.js')).bullmq(port),
   'bee-queue': async (port) => (await import('./bee-queue.js')).beeQueue(port),
 };
