@@ -109,6 +109,42 @@ export class ManualClock implements Clock {
   }
 }
 
+/** Calls back once, when the first of some clocks has moved on by its delay, in milliseconds. */
+export function afterFirst(delays: readonly (readonly [Clock, number])[], callback: () => void): ClockTimer {
+  const timers = delays.map(([clock, delay]) => clock.after(delay, () => first()));
+  const cancel = (): void => timers.forEach((timer) => timer.cancel());
+  const first = (): void => {
+    cancel();
+    callback();
+  };
+  return { cancel };
+}
+
+/** For callers that wait while a test moves its clock: what passes by that clock counts, and what really passes. */
+export class WaitingClock implements Clock {
+  private readonly real = new SystemClock();
+
+  constructor(private readonly clock: Clock) {}
+
+  now(): number {
+    return this.clock.now();
+  }
+
+  elapsed(): number {
+    return this.clock.elapsed() + this.real.elapsed();
+  }
+
+  after(delay: number, callback: () => void): ClockTimer {
+    return afterFirst(
+      [
+        [this.clock, delay],
+        [this.real, delay],
+      ],
+      callback,
+    );
+  }
+}
+
 /** The greatest distance of a Date from the epoch. */
 const MAX_DATE_MS = 8.64e15;
 

@@ -1,3 +1,4 @@
+import { WaitingClock } from '../clock.js';
 import type { Broker } from '../broker/broker.js';
 import type { GroupsRole } from '../broker/groups.js';
 import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
@@ -25,7 +26,7 @@ import {
 import type { RepeatBroker } from './repeat-producer.js';
 
 /** The part of a broker that takes tasks. */
-export interface SenderBroker extends RepeatBroker, Pick<Broker, 'producer' | 'links'> {
+export interface SenderBroker extends RepeatBroker, Pick<Broker, 'producer' | 'links' | 'manual'> {
   readonly groups: Pick<GroupsRole, 'listDelayedGroups'>;
 }
 
@@ -56,7 +57,8 @@ export class Sender {
     rooms: ReadonlyMap<string, ReadRoom> = NO_ROOMS,
   ) {
     const producers = producersOf(broker, relay, hooks.events);
-    this.bounded = rooms.size === 0 ? undefined : new BoundedProducers(producers, rooms, broker.clock);
+    const clock = broker.manual ? new WaitingClock(broker.clock) : broker.clock;
+    this.bounded = rooms.size === 0 ? undefined : new BoundedProducers(producers, rooms, clock);
     this.producers = this.bounded ?? producers;
     this.coalescers = coalescersOf(this.producers);
     this.heldCoalescers = this.bounded ? coalescersOf(producers) : this.coalescers;

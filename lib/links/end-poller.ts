@@ -1,5 +1,5 @@
 import { mapConcurrent } from '../async.js';
-import { type Clock, type ClockTimer, SystemClock } from '../clock.js';
+import { afterFirst, type Clock, type ClockTimer, SystemClock } from '../clock.js';
 import { ClosedError } from '../errors.js';
 
 const SHORTEST_DELAY_MS = 20;
@@ -146,13 +146,13 @@ export class EndPoller<T> {
   /** @param realDelay by real time, where a test moves the clock */
   private after(delay: number, realDelay: number, callback: () => void): ClockTimer {
     if (!this.real) return this.clock.after(delay, callback);
-    const timers = [this.clock.after(delay, () => first()), this.real.after(realDelay, () => first())];
-    const cancel = (): void => timers.forEach((timer) => timer.cancel());
-    const first = (): void => {
-      cancel();
-      callback();
-    };
-    return { cancel };
+    return afterFirst(
+      [
+        [this.clock, delay],
+        [this.real, realDelay],
+      ],
+      callback,
+    );
   }
 
   private giveUp(awaited: Awaited<T>, wait: Wait<T>): void {

@@ -160,10 +160,11 @@ export class Executor implements Exchanger, Attempts, BatchStarter {
     if (!handler) return this.refuse(task, new HandlerNotFoundError(task.type));
     const newer = task.message.headers && this.options.newerPayloads.waitlistOf(task, handler);
     if (newer) return this.defer(task, newer);
-    const limiter = isLimited ? this.options.limiters.of(handler) : undefined;
+    const limiter = this.options.limiters.of(handler);
     if (!limiter) return this.begin(task, handler);
     const unpriced = limiter.hasCosts ? price(task, limiter.limits.rate) : undefined;
     if (unpriced) return this.refuse(task, unpriced);
+    if (!isLimited) return this.begin(task, handler);
     const admitted = limiter.admit(task);
     if (admitted === true) this.begin(task, handler);
     else if (admitted === false) this.defer(task, limiter.scope);

@@ -26,8 +26,8 @@ export interface RunOptions {
   limit?: number;
   /**
    * How long, in real time, a handler that uses its `signal` may work before it counts as waiting
-   * for the signal, and the clock moves to its time-out. Increase it for handlers that do slow real
-   * work. Default 100 ms.
+   * for the signal, and the clock moves to its time-out. Other handlers that have not ended by then may
+   * wait for more tasks, which start. Increase it for handlers that do slow real work. Default 100 ms.
    */
   patience?: Duration;
 }

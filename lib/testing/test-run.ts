@@ -40,7 +40,7 @@ export class TestRun {
       const before = this.summary.total;
       if (progress) await this.server.findRoom();
       const claimed = await this.server.takeOnce();
-      await this.watch.settle();
+      await this.watch.settle(() => this.server.takeOnce());
       // What listeners enqueue belongs to the run.
       const listened = await this.listeners.settle(this.connection);
       const { total, outcomes } = this.summary;

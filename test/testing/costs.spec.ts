@@ -143,6 +143,14 @@ describe('a rate with a cost', () => {
     ]);
   });
 
+  it('counts nothing of a task that runs alone, which may say what it has spent', async () => {
+    for (let count = 0; count < 3; count++) {
+      expect(await tester.work(Complete, { tokens: 90, spent: 95 })).toMatchObject({ outcome: 'done' });
+    }
+    await add({ tokens: 100 });
+    expect(await tester.drain()).toMatchObject({ done: 1, left: [] });
+  });
+
   it('does not take what is no function, nor stand at a queue', async () => {
     const wrong = { max: 1, per: '1s', cost: 5 as unknown as () => number };
     expect(() => defineTask('t', { rateLimit: wrong })).toThrow('cost of rateLimit of task "t" must be a function');
