@@ -114,9 +114,9 @@ describe('a test of a queue that is full', () => {
     expect(await late).toBeInstanceOf(QueueFullError);
 
     const waiting = add(asynq, 3);
-    expect(await tasks.drain()).toMatchObject({ done: 1 });
+    const first = await tasks.drain(); // also the one that waits, if it is quick
     expect(await waiting).toMatchObject({ created: true });
-    expect(await tasks.drain()).toMatchObject({ done: 1 });
+    expect(first.done + (await tasks.drain()).done).toBe(2);
   });
 
   it('runs the tasks for which a handler waits to add one', async () => {
