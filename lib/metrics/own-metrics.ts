@@ -55,6 +55,12 @@ function eventCounters(metric: Describe): MetricDefinition[] {
       ['queue'],
       (s) => s.damaged,
     ),
+    counted(
+      'newer_payloads_total',
+      'Times a task was put aside, as its payload is newer than the handler of this server.',
+      ['queue'],
+      (s) => s.newerPayloads,
+    ),
     counted('expired_tasks_total', 'Tasks that did not begin in time.', ['queue', 'outcome'], (s) => s.expired),
     counted('recovered_tasks_total', 'Tasks recovered from lost servers.', ['queue', 'outcome'], (s) => s.recovered),
     counted('aggregations_total', 'Aggregations of groups, by outcome.', ['queue', 'outcome'], (s) => s.aggregations),

@@ -53,6 +53,7 @@ export class MetricsSource {
   readonly recovered = new Tally();
   readonly damaged = new Tally();
   readonly expired = new Tally();
+  readonly newerPayloads = new Tally();
   readonly aggregations = new Tally();
   readonly aggregatedTasks = new Tally();
   readonly firings = new Tally();
@@ -110,6 +111,7 @@ export class MetricsSource {
       events.measureWaits(),
       events.on('taskFinished', (outcome) => tasks.record(outcome)),
       events.on('taskDamaged', ({ task }) => this.damaged.add({ queue: task.queue })),
+      events.on('payloadTooNew', ({ task }) => this.newerPayloads.add({ queue: task.queue })),
       events.on('taskExpired', ({ task, onExpiry }) =>
         this.expired.add({ queue: task.queue, outcome: onExpiry === 'drop' ? 'dropped' : 'archived' }),
       ),

@@ -59,6 +59,11 @@ export class ByHand {
     }
   }
 
+  /** Others see this server as one that runs, while the work goes on. */
+  whilePublished<T>(work: () => Promise<T>): Promise<T> {
+    return this.core.loops.whilePublished(work);
+  }
+
   /** Resolves when no handler runs and every outcome is stored. */
   whenQuiet(): Promise<void> {
     return this.core.processor.whenQuiet();

@@ -179,6 +179,12 @@ export class ServerLoops {
     this.heartbeat.trigger();
   }
 
+  /** Publishes a server that was not started as one that runs, while the work goes on. */
+  async whilePublished<T>(work: () => Promise<T>): Promise<T> {
+    await this.heartbeater.runOnce('active');
+    return work().finally(() => this.heartbeater.clear());
+  }
+
   /** A queue was added: its due and abandoned tasks are searched for at once. */
   queuesChanged(): void {
     this.publish();

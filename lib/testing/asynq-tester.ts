@@ -9,6 +9,9 @@ import { ServerOrchestrator } from '../nest/lifecycle/server.orchestrator.js';
 import { EventListeners } from '../nest/lifecycle/event.listeners.js';
 import type { PayloadArguments } from '../client/types.js';
 import type { TaskDefinition } from '../task/definition.js';
+import type { TaskExplanation } from '../inspector/explain/reasons.js';
+import { AsynqInspector } from '../inspector/inspector.js';
+import type { TaskInfo } from '../task/info.js';
 import { InMemoryBroker } from './in-memory-broker.js';
 import { leftTasks } from './left-tasks.js';
 import { runAlone, type WorkOptions, type WorkOutcome } from './lone-task.js';
@@ -149,6 +152,18 @@ export class AsynqTester extends TaskLists {
     const task = typeof first === 'function' ? handlerOf(first, rest.shift() as string, name).task : first;
     const [payload, options] = rest as [unknown, WorkOptions | undefined];
     return this.unnested('work', () => this.workAlone(task, payload, options));
+  }
+
+  /**
+   * Why a task does not run, as `AsynqInspector.explain` says it of an application that runs with these handlers.
+   *
+   * @example expect((await tasks.explain(info)).reasons).toMatchObject([{ kind: 'handlerLimit' }]);
+   */
+  async explain(task: Pick<TaskInfo, 'queue' | 'id'>): Promise<TaskExplanation> {
+    const { connection, orchestrator } = this;
+    const work = (): Promise<TaskExplanation> => new AsynqInspector(this.broker).explain(task);
+    const isWorker = orchestrator.handlersOf(connection).length + orchestrator.aggregatorsOf(connection).length > 0;
+    return isWorker ? orchestrator.serverOf(connection).byHand.whilePublished(work) : work();
   }
 
   private async workAlone(task: TaskName, payload: unknown, options: WorkOptions = {}): Promise<WorkOutcome> {

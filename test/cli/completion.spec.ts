@@ -35,7 +35,7 @@ describe('completion', () => {
     expect(await after('queue', 're')).toEqual(['resume', 'remove']);
     expect(await after('--db=3', 'cron', '--tls', 'l')).toEqual(['list']);
     expect(await after('nonsense', 'x')).toEqual([]);
-    expect((await runInProcess(['__complete', '--', 'group', 'lock', ''])).stdout).toBe(
+    expect((await runInProcess(['__complete', '--', 'group', ''])).stdout).toBe(
       'list\tlist the groups of a queue with waiting tasks\n',
     );
   });

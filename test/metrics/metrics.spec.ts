@@ -134,7 +134,9 @@ describe('the metrics of the process', () => {
     for (const onExpiry of ['archive', 'drop'] as const)
       server.events.emit('taskExpired', { task, expiredAt: at, onExpiry });
     server.events.emit('batchEnded', { ...batch, openedAt: at, endedAt: at });
+    server.events.emit('payloadTooNew', { task, version: 3, known: 1 });
     const samples = await read();
+    expect(samples.get(`${P}newer_payloads_total{queue="low"}`)).toBe(1);
     expect(samples.get(`${P}waits_ended_total{outcome="timed_out",queue="low"}`)).toBe(1);
     for (const outcome of ['started', 'failed']) {
       expect(samples.get(`${P}workflow_runs_total{outcome="${outcome}",queue="low"}`)).toBe(1);

@@ -348,6 +348,23 @@ describe('drain', () => {
   });
 });
 
+describe('explain', () => {
+  test('says why a task does not run where these handlers run', async () => {
+    const inspector = app.get(AsynqInspector);
+    const ready = await client.enqueue('later');
+    expect((await tasks.explain(ready)).reasons).toMatchObject([{ kind: 'ready' }]);
+    expect((await inspector.explain(ready)).reasons).toMatchObject([{ kind: 'notServed', servers: 0 }]);
+    const delayed = await client.enqueue('nobody', {}, { processIn: '5m' });
+    expect((await tasks.explain(delayed)).reasons).toMatchObject([
+      { kind: 'scheduled' },
+      { kind: 'noHandler', others: 0 },
+    ]);
+    await inspector.pauseQueue('default');
+    expect((await tasks.explain(ready)).reasons).toMatchObject([{ kind: 'queuePaused' }]);
+    expect(await inspector.servers()).toEqual([]);
+  });
+});
+
 describe('cancelProcessing', () => {
   const cancel = (id: string, options = {}) => app.get(AsynqInspector).cancelProcessing(id, options);
   const untilActive = () =>

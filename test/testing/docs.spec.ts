@@ -13,6 +13,7 @@ const MEMBERS: Readonly<Record<keyof AsynqTester, true>> = {
   drain: true,
   advance: true,
   work: true,
+  explain: true,
   transaction: true,
   clock: true,
   clear: true,

@@ -41,11 +41,12 @@ export class Heartbeater {
     this.startTime = options.clock.now();
   }
 
-  async runOnce(): Promise<number> {
+  /** @param status what it publishes of itself */
+  async runOnce(status = this.options.server.status): Promise<number> {
     const workers = this.workers();
     await Promise.all([
       this.publishProfile(),
-      this.options.broker.monitoring.writeServerState(this.info(workers.length), workers, TTL_SECONDS),
+      this.options.broker.monitoring.writeServerState(this.info(workers.length, status), workers, TTL_SECONDS),
     ]);
     return HEARTBEAT_INTERVAL_MS;
   }
@@ -63,9 +64,10 @@ export class Heartbeater {
 
   async clear(): Promise<void> {
     await this.options.broker.monitoring.clearServerState(this.info(0));
+    this.profile = '';
   }
 
-  private info(activeWorkerCount: number): ServerInfo {
+  private info(activeWorkerCount: number, status = this.options.server.status): ServerInfo {
     return {
       host: this.host,
       pid: process.pid,
@@ -73,7 +75,7 @@ export class Heartbeater {
       concurrency: this.options.server.concurrency,
       queues: this.options.queues.priorities(),
       strictPriority: this.options.strictPriority,
-      status: this.options.server.status,
+      status,
       startTime: this.startTime,
       activeWorkerCount,
     };
