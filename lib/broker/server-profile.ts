@@ -7,6 +7,8 @@ export interface PublishedLimits {
   /** Starts per `window`, in milliseconds, in the fleet. */
   readonly rate?: number;
   readonly window?: number;
+  /** Whether tasks cost something else than 1 of `rate`. */
+  readonly costs?: true;
 }
 
 /** A handler, as a server publishes it. */

@@ -347,9 +347,15 @@ export class Executor implements Exchanger, Attempts, BatchStarter {
   interruptAll(reason: AsynqError): void {
     const tasks = Array.from(this.held()).reverse();
     for (const task of tasks) {
-      if (this.collectors.remove(task)) this.concludeUnrun(task, this.options.verdicts.requeue(task));
+      if (this.collectors.remove(task)) this.giveBack(task);
       else if (!task.handlerSettled) task.abort(reason);
     }
+  }
+
+  /** A task that was only collected goes back to its queue. */
+  private giveBack(task: ActiveTask): void {
+    this.conclude(task, this.options.verdicts.requeue(task));
+    this.endAttempt(task, false, undefined);
   }
 
   /** Each goes to the front of its queue, so the one claimed last goes first. */

@@ -30,12 +30,12 @@ export function profileOf({ handlers, queues, aggregators }: ProfileSources): Se
   };
 }
 
-function handlerOf({ pattern, version = 1, limits }: TaskHandlerEntry): HandlerProfile {
+function handlerOf({ pattern, version = 1, limits, cost }: TaskHandlerEntry): HandlerProfile {
   const limited = limits && publish(resolveLimits(limits, `handler "${pattern}"`, InvalidHandlerError));
   return {
     pattern,
     ...(version > 1 && { version }),
-    ...(limits && { scope: limits.limitScope ?? pattern, ...limited }),
+    ...(limits && { scope: limits.limitScope ?? pattern, ...limited, ...(cost && { costs: true as const }) }),
   };
 }
 

@@ -22,6 +22,7 @@ import {
   getTaskContext,
   getTaskContexts,
   getTaskPayload,
+  InjectTasks,
   isBatchContext,
   Payload,
   PeriodicTask,
@@ -30,6 +31,7 @@ import {
   type TaskContext,
   TaskCtx,
   TaskHandler,
+  type TasksOf,
 } from 'nestjs-asynq';
 import { concatMap, from, map, of, retry } from 'rxjs';
 import { describe, expect, it } from 'vitest';
@@ -451,6 +453,25 @@ describe('a batch handler that is declared wrongly', () => {
     expect(await rejection(second.app.init())).toMatchObject({
       message: expect.stringContaining('Bytes.index is a batch handler, whose payloads are an array'),
     });
+  });
+
+  it('is not called like a method', async () => {
+    @Injectable()
+    class Tasks {
+      @TaskHandler(Index, { batch })
+      index(payloads: unknown[]) {
+        return payloads.map(() => '');
+      }
+    }
+    @Injectable()
+    class Caller {
+      constructor(@InjectTasks(Tasks) readonly tasks: TasksOf<Tasks>) {}
+    }
+    const { app } = await testApp({ providers: [Tasks, Caller] });
+    expect(() => app.get(Caller).tasks.index([{ id: 1 }])).toThrow(
+      'Tasks.index is a batch handler, which takes the payloads of many tasks, so a call of it cannot be typed; ' +
+        'enqueue by the definition or the type: asynq.enqueue(task, payload)',
+    );
   });
 
   it('is no periodic task', () => {

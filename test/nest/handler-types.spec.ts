@@ -309,3 +309,25 @@ describe('a batch handler with a definition', () => {
     expect(Wrong).toBeDefined();
   });
 });
+
+describe('the cost of a rate', () => {
+  it('gets what the handlers of the definition get', () => {
+    const rateLimit = { max: 9, per: '1s' };
+    const Timed = defineTask<Visit>('timed', { rateLimit: { ...rateLimit, cost: ({ at }) => at.length } });
+    expectTypeOf(Timed).toEqualTypeOf<TaskDefinition<Visit, unknown, { at: string }>>();
+    class Costs {
+      @TaskHandler(WelcomeEmail, { rateLimit: { ...rateLimit, cost: (payload) => payload.userId } })
+      typed(_payload: Welcome) {
+        return '';
+      }
+      // @ts-expect-error: the payload has no tokens
+      @TaskHandler(WelcomeEmail, { rateLimit: { ...rateLimit, cost: (payload) => payload.tokens } })
+      wrong(_payload: Welcome) {
+        return '';
+      }
+      @TaskHandler('by name', { rateLimit: { ...rateLimit, cost: (payload: { tokens: number }) => payload.tokens } })
+      named(_payload: { tokens: number }) {}
+    }
+    expect(Costs).toBeDefined();
+  });
+});

@@ -21,7 +21,10 @@ const REACHED: Readonly<Record<ReachedLimit, (reason: LimitReason) => string>> =
   concurrency: ({ limits }) => `${limits.concurrency} at a time in each server`,
   globalConcurrency: ({ limits, running }) =>
     `${limits.globalConcurrency} at a time in all servers, and ${running} count`,
-  rateLimit: ({ limits }) => `${limits.rate} starts per ${formatDuration(limits.window ?? 0)}`,
+  rateLimit: ({ limits, left }) =>
+    left === undefined
+      ? `${limits.rate} starts per ${formatDuration(limits.window ?? 0)}`
+      : `tasks may cost ${limits.rate} per ${formatDuration(limits.window ?? 0)}, and ${left} is left`,
 };
 
 function holdersText(holders: readonly LimitHolder[], running: number): string {

@@ -52,10 +52,13 @@ async function handlerLimit({ obstacles }: Store, known: Case, scope: string, pu
     rate === undefined ? undefined : obstacles.startsLeft(scope, { max: rate, window }),
   ]);
   const local = localHolders(known, scope, limits.concurrency);
+  const deferred = known.position.waitlist !== undefined;
+  // Something is left, and it may be too little for what this task costs.
+  const isShort = limits.costs && deferred && starts !== undefined && starts.left < rate!;
   const reached: ReachedLimit[] = [
     ...(local.isFull ? (['concurrency'] as const) : []),
     ...(held && held.count >= globalConcurrency! ? (['globalConcurrency'] as const) : []),
-    ...(starts?.left === 0 ? (['rateLimit'] as const) : []),
+    ...(starts?.left === 0 || isShort ? (['rateLimit'] as const) : []),
   ];
   const holders = held ? held.holders.map(({ holder }) => readHolder(holder)) : local.holders;
   return {
@@ -66,7 +69,8 @@ async function handlerLimit({ obstacles }: Store, known: Case, scope: string, pu
     running: held?.count ?? local.holders.length,
     holders: holders.slice(0, MAX_NAMED_HOLDERS),
     opensAt: starts?.left === 0 ? toDate(known.now + starts.moreIn) : undefined,
-    deferred: known.position.waitlist !== undefined,
+    ...(limits.costs && starts && { left: starts.left }),
+    deferred,
     ahead: known.position.waitlist?.ahead ?? 0,
     retryAt: retryAtOf(known),
   };
@@ -106,10 +110,11 @@ export async function queueLimits({ obstacles }: Store, known: Case): Promise<Ta
   return [{ kind: 'queueLimit', limits, reached, running: position.active, opensAt }];
 }
 
-const pick = ({ concurrency, globalConcurrency, rate, window }: PublishedLimits): PublishedLimits => ({
+const pick = ({ concurrency, globalConcurrency, rate, window, costs }: PublishedLimits): PublishedLimits => ({
   ...(concurrency !== undefined && { concurrency }),
   ...(globalConcurrency !== undefined && { globalConcurrency }),
   ...(rate !== undefined && { rate, window: window ?? 1 }),
+  ...(costs && { costs }),
 });
 
 /** `{queue}:id`, as limiters name what they run; else a name of another program. */

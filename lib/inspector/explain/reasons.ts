@@ -26,6 +26,8 @@ interface LimitState {
   readonly reached: readonly ReachedLimit[];
   /** How many count for `globalConcurrency`, or else for `concurrency`. */
   readonly running: number;
+  /** What is left of a rate whose tasks have costs. */
+  readonly left?: number;
   /** When more may start, when `rateLimit` is reached. */
   readonly opensAt: Date | undefined;
 }

@@ -188,6 +188,18 @@ export function exerciseExplain(it: DriverTest): void {
       expect(await reasonsFor(driver, first)).toMatchObject([{ kind: 'handlerLimit', reached: [] }]);
     });
 
+    it('names a rate with costs, and what is left of it', async ({ driver }) => {
+      const limits = { scope: 'model', rate: 100, window: 16_000, costs: true } as const;
+      await serve(driver, { ...PLAIN, handlers: [{ pattern: 't', ...limits }] });
+      await driver.broker.limiting.takeCosts('model', { max: 100, window: 16_000 }, [70]);
+      const id = await driver.add();
+      expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'ready' }]);
+      await defer(driver, 'model');
+      const [reason] = await reasonsFor(driver, id);
+      expect(reason).toMatchObject({ kind: 'handlerLimit', reached: ['rateLimit'], left: 30, deferred: true });
+      expect(reason!.text).toContain('tasks may cost 100 per 16s, and 30 is left');
+    });
+
     it('names a limit of the handler in each process', async ({ driver }) => {
       const handlers = [{ pattern: 't', scope: 't', concurrency: 1 }];
       await serve(driver, { ...PLAIN, handlers }, {}, [{}]);

@@ -170,6 +170,71 @@ describe('the tasks of a batch handler', () => {
     expect(calls.map(({ ids }) => ids)).toEqual([['2']]);
   });
 
+  it('that came with one claim are called at once when they need not wait', async () => {
+    const { addOne, memory, calls, pass } = await setUp({ size: 9, wait: 0 });
+    await memory.administration.pauseQueue('default');
+    for (const id of ['1', '2', '3']) await addOne({ type: 'b', id });
+    await memory.administration.resumeQueue('default');
+    await pass(2_000); // nobody was notified: a poll finds them
+    await pass(0);
+    expect(calls.map(({ ids }) => ids)).toEqual([['1', '2', '3']]);
+  });
+
+  it('do not wait for others while nothing is fetched', async () => {
+    const { add, calls, server } = await setUp({ size: 9, wait: 30_000 });
+    await add('1', '2');
+    server.pauseFetching();
+    expect(calls.map(({ ids }) => ids)).toEqual([['1', '2']]);
+    server.resumeFetching();
+    await add('3');
+    expect(calls).toHaveLength(1);
+  });
+
+  it('of a queue with a limit are no more than this allows', async () => {
+    const queues = { default: { concurrency: 2 } };
+    const { add, calls, pass, sizes } = await setUp({ size: 9, wait: 200 }, { queues });
+    await add('1', '2', '3');
+    await pass(200);
+    expect(sizes()).toEqual([2]);
+    calls[0]!.end();
+    await turn(30);
+    await pass(200);
+    expect(sizes()).toEqual([2, 1]);
+  });
+
+  it('begin when the concurrency is raised', async () => {
+    const held = gate();
+    const { add, addOne, calls, pass, server } = await setUp(
+      { size: 9, wait: 200 },
+      { concurrency: 1 },
+      { other: held.handle },
+    );
+    await add('1');
+    await addOne({ type: 'other' });
+    await turn(30);
+    await pass(200);
+    expect(calls).toEqual([]);
+    server.setConcurrency(2);
+    await turn(30);
+    expect(calls.map(({ ids }) => ids)).toEqual([['1']]);
+    held.open();
+  });
+
+  it('give their tokens back when they leave the batch', async () => {
+    const clock = manualClock();
+    const handle = () => Promise.resolve([]);
+    const limits = { globalConcurrency: 9 };
+    const entry = { pattern: 'b', limits, batch: { size: 9, wait: 20_000, handle } };
+    const { add, memory, outcomes } = await startRig({ b: entry }, {}, clock);
+    await add({ type: 'b', timeout: 2 });
+    await turn(30);
+    expect((await memory.obstacles.heldTokens('b')).count).toBe(1);
+    clock.advance(2_000);
+    await turn(30);
+    expect(outcomes).toMatchObject([{ outcome: 'retry' }]);
+    expect((await memory.obstacles.heldTokens('b')).count).toBe(0);
+  });
+
   it('do not wait for others when the server stops', async () => {
     const { add, calls, server, outcomes } = await setUp({ size: 9, wait: 30_000 });
     await add('1', '2');
