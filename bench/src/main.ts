@@ -8,10 +8,12 @@ import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import type { ComposedKind } from './composition/run.js';
 import type { Measurement } from './measurement.js';
+import { startPostgres } from './outbox/postgres.js';
+import type { OutboxKind } from './outbox/run.js';
 
 interface Scenario {
   readonly title: string;
-  readonly kind: 'enqueue' | 'process' | 'slow' | 'latency' | ComposedKind;
+  readonly kind: 'enqueue' | 'process' | 'slow' | 'latency' | ComposedKind | OutboxKind;
   readonly count: number;
   /** Concurrent enqueue calls, concurrent handlers, or the tasks of one flow or chain. */
   readonly atOnce: number;
@@ -47,6 +49,8 @@ const composed = (
   }));
 
 const peers = ['bullmq', 'bee-queue', 'go asynq'];
+/** They store tasks in the transaction of the application. */
+const inDatabases = ['ours', 'pg-boss', 'graphile-worker'];
 const everybody = ['ours', ...peers];
 const scenarios: Scenario[] = [
   { title: 'enqueue one by one', kind: 'enqueue', count: n(10_000), atOnce: 1, systems: everybody },
@@ -85,6 +89,16 @@ const scenarios: Scenario[] = [
     count: smoke ? 10 : 100,
     atOnce: 1,
     systems: ['ours'],
+  },
+  { title: 'outbox: commit, 10 tasks each', kind: 'outbox-add', count: n(20_000), atOnce: 10, systems: inDatabases },
+  { title: 'outbox: from rows to the queue', kind: 'outbox-relay', count: n(50_000), atOnce: 1, systems: ['ours'] },
+  { title: 'outbox: from rows to handlers', kind: 'outbox-run', count: n(20_000), atOnce: 100, systems: inDatabases },
+  {
+    title: 'outbox: commit to handler ms',
+    kind: 'outbox-latency',
+    count: smoke ? 10 : 100,
+    atOnce: 1,
+    systems: inDatabases,
   },
   { title: 'idle latency ms', kind: 'latency', count: smoke ? 10 : 100, atOnce: 10, systems: everybody },
 ].filter(({ title, kind }, place, all) =>
@@ -193,7 +207,12 @@ async function main(): Promise<void> {
   const go = buildGo(dir);
   if (!go) console.log('Go asynq is NOT in this table: no Go toolchain was found, or its program did not build.');
   const redis = new Redis(port);
-  const against = !asked || asked.includes('bullmq') ? 'bullmq' : asked.at(-1)!;
+  const databasePort = await freePort();
+  const needsDatabase = scenarios.some(({ kind }) => kind.startsWith('outbox-'));
+  const stopDatabase = needsDatabase ? await startPostgres(databasePort) : undefined;
+  process.env['BENCH_POSTGRES_PORT'] = `${databasePort}`;
+  const peer = scenarios.every(({ kind }) => kind.startsWith('outbox-')) ? 'graphile-worker' : 'bullmq';
+  const against = !asked || asked.includes(peer) ? peer : asked.at(-1)!;
   const rows = [
     ['scenario', 'system', 'per second', 'min-max', `to ${against}`, 'p95', 'cpu ms/1000', 'rss MB', 'bytes/task'],
   ];
@@ -217,6 +236,7 @@ async function main(): Promise<void> {
   } finally {
     redis.disconnect();
     server.kill('SIGKILL');
+    stopDatabase?.();
     rmSync(dir, { recursive: true, force: true });
   }
   console.log(`Node ${process.version}, ${availableParallelism()} cores, ${rounds} interleaved runs, medians`);

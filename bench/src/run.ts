@@ -5,6 +5,7 @@
 import { Redis } from 'ioredis';
 import type { Measurement } from './measurement.js';
 import { compose, isComposed } from './composition/run.js';
+import { isOutbox, measureOutbox } from './outbox/run.js';
 import { makePayload, type Handle, type System } from './system.js';
 
 const systems: Record<string, (port: number) => Promise<System>> = {
@@ -106,6 +107,7 @@ const someMilliseconds: Handle = () => new Promise((resolve) => setTimeout(resol
 async function main(): Promise<void> {
   const [name, scenario, ...numbers] = process.argv.slice(2) as [string, string, ...string[]];
   const [port, count, concurrency, warm] = numbers.map(Number) as [number, number, number, number];
+  if (isOutbox(scenario)) return finish(await measureOutbox(name, scenario, port, count));
   if (isComposed(scenario)) return finish(await compose(name, scenario, port, count, concurrency));
   const system = await systems[name]!(port);
   const measured =

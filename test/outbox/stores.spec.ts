@@ -67,6 +67,30 @@ describe.each(KINDS)('the store of $name', (kind) => {
     expect(await store.counts()).toEqual({ fresh: 0, taken: 0, poisoned: 0, oldest: 0 });
   });
 
+  it('writes more rows at once than one statement has', async () => {
+    await insert(...Array.from({ length: 501 }, () => 'a'));
+    expect(await store.counts()).toMatchObject({ fresh: 501 });
+  });
+
+  it('shows its senders, and poisoned rows by page, and deletes these', async () => {
+    await insert('a', 'b', 'c');
+    const { id: sender } = await store.takeSender('me', LEASE);
+    const rows = (await store.exchange({ sender, owner: 'me', take: 10, ...NONE }, LEASE))!;
+    const ended = rows.slice(1).map(({ id }) => ({ id, state: 'poisoned' as const, error: 'bad' }));
+    await store.exchange({ sender, owner: 'me', take: 0, except: [], ended }, LEASE);
+    expect(await store.senders()).toMatchObject([{ id: sender, owner: 'me', taken: 1 }]);
+    const [first, ...none] = await store.poisoned({ limit: 1 });
+    expect(none).toEqual([]);
+    expect(first).toMatchObject({ id: rows[1]!.id, queue: 'b', type: 'mail', error: 'bad' });
+    const [second] = await store.poisoned({ limit: 5, after: first!.id });
+    expect(second).toMatchObject({ id: rows[2]!.id, queue: 'c' });
+    expect(await store.retryPoisoned(10, [second!.id, rows[0]!.id])).toBe(1);
+    expect(await store.dropPoisoned([first!.id, rows[0]!.id])).toBe(1);
+    expect(await store.counts()).toMatchObject({ fresh: 1, taken: 1, poisoned: 0 });
+    await store.release(sender, 'me');
+    expect(await store.senders()).toMatchObject([{ owner: undefined, lease: 0 }]);
+  });
+
   it('numbers rows of a sender ever higher, also when later ids are lower', async () => {
     await insert('late', 'a', 'a');
     const { id: sender } = await store.takeSender('me', LEASE);

@@ -11,6 +11,6 @@ export interface SqlDialect {
   readonly forUpdate: string;
   /** The statements that make the tables. */
   schema(table: string): readonly string[];
-  /** A statement of the application's transaction that notifies relays of it, if there is one. */
-  notify?(channel: string): string;
+  /** The same INSERT, which notifies relays when it is committed. Absent: the database has no notices. */
+  withNotice?(insert: string, channel: string): string;
 }

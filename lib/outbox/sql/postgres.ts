@@ -34,5 +34,5 @@ export const POSTGRES: SqlDialect = {
   owned_until bigint NOT NULL
 )`,
   ],
-  notify: (channel) => `SELECT pg_notify('${channel}', '')`,
+  withNotice: (insert, channel) => `WITH inserted AS (${insert}) SELECT pg_notify('${channel}', '')`,
 };

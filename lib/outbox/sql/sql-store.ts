@@ -67,12 +67,13 @@ export class SqlStore implements OutboxStore {
 
   async insert(tx: unknown, rows: readonly NewRow[]): Promise<void> {
     const run = this.database.runnerOf(tx);
-    for (let first = 0; first < rows.length; first += ROWS_PER_STATEMENT) {
-      await run(this.insertion(rows.slice(first, first + ROWS_PER_STATEMENT)));
-    }
     const { dialect, name } = this.tables;
-    const notify = dialect.notify?.(indexPrefix(name));
-    if (notify) await run({ text: notify, values: [] });
+    for (let first = 0; first < rows.length; first += ROWS_PER_STATEMENT) {
+      const last = first + ROWS_PER_STATEMENT;
+      const { text, values } = this.insertion(rows.slice(first, last));
+      const withNotice = last < rows.length ? undefined : dialect.withNotice?.(text, indexPrefix(name));
+      await run({ text: withNotice ?? text, values });
+    }
   }
 
   takeSender(owner: string, lease: number): Promise<OwnedSender> {
