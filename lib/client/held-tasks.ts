@@ -1,6 +1,6 @@
 import type { EnqueueResult } from '../enqueue/enqueue-result.js';
 import { infoOf, type PreparedTask } from '../enqueue/prepared-task.js';
-import { refuseRepeat } from '../enqueue/repeats.js';
+import { A_ROW, refuseRepeat } from '../enqueue/repeats.js';
 import type { TaskInfo } from '../task/info.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
 import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
@@ -58,10 +58,10 @@ export class HeldTasks {
   private async hold(scope: TransactionScope, tasks: readonly PreparedTask[]): Promise<void> {
     const { outbox, onHold } = this.transactions;
     if (outbox && !scope.inProcess) {
-      for (const task of tasks) refuseRepeat(task, 'a row of an outbox');
+      for (const task of tasks) refuseRepeat(task, A_ROW);
       return outbox.write(scope, tasks);
     }
-    this.afterCommit.hold(scope, tasks);
     onHold?.(scope, tasks);
+    this.afterCommit.hold(scope, tasks);
   }
 }

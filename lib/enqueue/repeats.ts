@@ -28,6 +28,9 @@ export interface Repeating {
   readonly repeat: Repeat | undefined;
 }
 
+/** A task of a transaction with an outbox, for messages. */
+export const A_ROW = 'a row of an outbox';
+
 /** For tasks that are created with others. @throws InvalidTaskError */
 export function refuseRepeat({ request, repeats }: PreparedTask, what: string): void {
   if (!repeats) return;

@@ -11,7 +11,7 @@ import { TestTransactions } from './test-transactions.js';
  * @example
  * Test.createTestingModule({ imports: [AppModule] }).overrideProvider(AsynqOutbox).useClass(InMemoryOutbox)
  */
-export class InMemoryOutbox implements OutboxOfModule, Pick<AsynqOutbox, 'counts' | 'drain' | 'retryPoisoned'> {
+export class InMemoryOutbox implements OutboxOfModule, Omit<AsynqOutbox, 'within' | 'write' | 'connect'> {
   private transactions: TestTransactions | undefined;
 
   /**
@@ -31,7 +31,21 @@ export class InMemoryOutbox implements OutboxOfModule, Pick<AsynqOutbox, 'counts
   /** There is nothing to bring: a commit has done it. */
   async drain(): Promise<void> {}
 
+  /** No relay brings rows. */
+  async senders(): Promise<[]> {
+    return [];
+  }
+
+  /** No row is poisoned. */
+  async poisoned(): Promise<[]> {
+    return [];
+  }
+
   async retryPoisoned(): Promise<number> {
+    return 0;
+  }
+
+  async dropPoisoned(): Promise<number> {
     return 0;
   }
 
@@ -41,6 +55,7 @@ export class InMemoryOutbox implements OutboxOfModule, Pick<AsynqOutbox, 'counts
   /** @internal */
   connect({ transactions }: { readonly transactions: EnqueueTransactions }): undefined {
     this.transactions = TestTransactions.of(transactions);
+    this.transactions.withOutbox = true;
   }
 
   private get connected(): TestTransactions {

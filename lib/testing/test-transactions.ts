@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
+import { A_ROW, refuseRepeat } from '../enqueue/repeats.js';
 import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
 import { Scope, type TransactionScope } from '../transactions/transactions.js';
 
@@ -19,6 +20,8 @@ export class TestTransactions {
   private static readonly byConnection = new WeakMap<EnqueueTransactions, TestTransactions>();
   private readonly scopes = new AsyncLocalStorage<TestScope>();
   private readonly held = new Set<Held>();
+  /** In production the tasks are rows of an outbox, which takes some tasks not. */
+  withOutbox = false;
 
   private constructor(transactions: EnqueueTransactions) {
     const { current } = transactions;
@@ -27,6 +30,7 @@ export class TestTransactions {
       return outer && inner ? joined(inner as Scope, outer) : (outer ?? inner);
     };
     transactions.onHold = (scope, tasks) => {
+      if (this.withOutbox) for (const task of tasks) refuseRepeat(task, A_ROW);
       const held = { scope, tasks };
       this.held.add(held);
       scope.afterCommit(async () => void this.held.delete(held));

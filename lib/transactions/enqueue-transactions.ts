@@ -60,6 +60,6 @@ export interface EnqueueTransactions {
   current?: Transactions['current'] | undefined;
   /** Default: tasks are held in this process, and sent after the commit. */
   outbox?: OutboxWriter | undefined;
-  /** Called with tasks that are held in this process. Default: nobody is. */
+  /** Called before tasks are held in this process; it may refuse them by an error. Default: nobody is. */
   onHold?: ((scope: TransactionScope, tasks: readonly PreparedTask[]) => void) | undefined;
 }

@@ -236,9 +236,22 @@ describe('InMemoryOutbox', () => {
     await tasks.transaction(() => asynq.enqueue(Mail, { n: 2 }));
     await outbox.drain();
     expect(await outbox.retryPoisoned()).toBe(0);
+    expect(await outbox.dropPoisoned([1])).toBe(0);
+    expect([await outbox.senders(), await outbox.poisoned()]).toEqual([[], []]);
     expect(tasks.enqueued(Mail).map(({ payload }) => payload.n)).toEqual([1, 2]);
     expect(pool.query).not.toHaveBeenCalled();
     expect(pool.connect).not.toHaveBeenCalled();
+  });
+
+  it('refuses what a row cannot have, as an outbox does', async () => {
+    const { app, asynq, tasks } = await world();
+    await app.init();
+    const debounced = () => asynq.enqueue('mail', 1, { key: 'a', debounce: { wait: '1s' } });
+    expect((await rejection(tasks.transaction(debounced))).message).toContain(
+      'a row of an outbox cannot have debounce, which task "mail" has',
+    );
+    await debounced();
+    expect(tasks.all()).toHaveLength(1);
   });
 
   it('is ready when the application is', async () => {
