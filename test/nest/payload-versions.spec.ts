@@ -143,7 +143,11 @@ describe('a definition with a version', () => {
   it('is not run by a tester whose handler is older', async () => {
     const { app, tasks } = await testApp({ providers: [handlerOf(FirstMail)] });
     await app.get(AsynqClient).enqueue(ThirdMail, { userId: 1, name: 'Ann' });
-    expect((await tasks.advance('1h')).total).toBe(0);
+    const { total, left } = await tasks.advance('1h');
+    expect([total, left]).toMatchObject([
+      0,
+      [{ reason: 'newerPayload', why: expect.stringMatching('^the payload of a "mail" is newer than its handler') }],
+    ]);
     expect(tasks.enqueued()).toMatchObject([{ state: 'retry', retried: 0, lastErr: '' }]);
     await expect(tasks.work(ThirdMail as never, { userId: 2 } as never)).rejects.toThrow(
       'the payload of the task "mail" has a newer version than its handler knows',
