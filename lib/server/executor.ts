@@ -15,13 +15,14 @@ import { UNIQUE_UNTIL_HEADER, UNTIL_STARTED } from '../wire/unique-until.js';
 import { abort } from './attempt/abort.js';
 import { ActiveTask, unreadableMessage, type Verdict } from './attempt/active-task.js';
 import type { AttemptServices } from './attempt/attempt-services.js';
-import { callBatch, callHandler } from './attempt/call-handler.js';
-import { type BatchStarter, type CollectedBatch, Collectors } from './attempt/collectors.js';
+import { BatchCalls } from './attempt/batch-calls.js';
+import { callHandler } from './attempt/call-handler.js';
+import { Collectors } from './attempt/collectors.js';
 import type { Attempts } from './attempt/attempts.js';
 import { price } from './attempt/price.js';
 import { Deadlines } from './attempt/deadlines.js';
 import { passedExpiry, reportExpired } from './attempt/expiry.js';
-import { type BatchHandling, FailedTask, type TaskHandlerEntry } from './attempt/handler.js';
+import type { BatchHandling, TaskHandlerEntry } from './attempt/handler.js';
 import type { Limiter } from './attempt/limiter.js';
 import type { Limiters } from './attempt/limiters.js';
 import type { Mux } from './attempt/mux.js';
@@ -56,12 +57,12 @@ export interface ExecutorOptions {
  * - `claim` makes an attempt of each of them.
  * - `admit` ends a task that has expired, finds the handler and asks its limiter. The task is deferred to a waitlist at a limit, or when its payload is newer than
  *   the handler.
- * - `run` calls the handler; `collect` puts a task of a batch handler beside others, and `startBatch` calls that.
+ * - `run` calls the handler; `collect` puts a task of a batch handler beside others, and `attempt/batch-calls.ts` calls that.
  * - `conclude` gives the attempt its verdict: the handler's, or that of a deadline, cancellation or
  *   lost lease before. A handler that goes on keeps its slot and changes nothing.
  * - `settle` ends the attempt when an exchange has stored the verdict.
  */
-export class Executor implements Exchanger, Attempts, BatchStarter {
+export class Executor implements Exchanger, Attempts {
   running = 0;
   /** How many tasks it has claimed so far. */
   claimed = 0;
@@ -71,7 +72,7 @@ export class Executor implements Exchanger, Attempts, BatchStarter {
 
   constructor(private readonly options: ExecutorOptions) {
     this.deadlines = new Deadlines(options.clock, this);
-    this.collectors = new Collectors(options.mux.entries(), options.clock, this);
+    this.collectors = new Collectors(options.mux.entries(), options.clock, new BatchCalls(options, this));
   }
 
   get accepting(): boolean {
@@ -227,32 +228,6 @@ export class Executor implements Exchanger, Attempts, BatchStarter {
     this.collectors.add(task, handling);
   }
 
-  hasRoom(): boolean {
-    return this.options.listener.hasRoom();
-  }
-
-  startBatch({ tasks, handling }: CollectedBatch): void {
-    const { events, tracing } = this.options;
-    this.running += 1;
-    const span = tracing?.startProcessBatch(tasks);
-    for (const [index, task] of tasks.entries()) {
-      task.span = span?.ofTasks[index];
-      reportStarted(events, task);
-    }
-    callBatch(tasks, handling, span, this);
-  }
-
-  /** A batch handler has settled. */
-  endBatch(tasks: readonly ActiveTask[], succeeded: boolean, value: unknown): void {
-    this.running -= 1;
-    for (const [index, task] of tasks.entries()) {
-      const result: unknown = succeeded ? (value as readonly unknown[])[index] : value;
-      if (result instanceof FailedTask) this.endAttempt(task, false, result.error);
-      else this.endAttempt(task, succeeded, result);
-    }
-    this.options.listener.workAvailable();
-  }
-
   /** A failure without a handler. */
   private refuse(task: ActiveTask, error: AsynqError): void {
     task.span = this.options.tracing?.startProcess(task);
@@ -265,7 +240,8 @@ export class Executor implements Exchanger, Attempts, BatchStarter {
     this.endAttempt(task, succeeded, value);
   }
 
-  private endAttempt(task: ActiveTask, succeeded: boolean, value: unknown): void {
+  /** Its slot is free, or it had none. */
+  endAttempt(task: ActiveTask, succeeded: boolean, value: unknown): void {
     const hasEnded = task.verdict !== undefined || task.lost;
     task.handlerSettled = true;
     if (!hasEnded) this.conclude(task, this.verdictOf(task, succeeded, value));

@@ -1,7 +1,6 @@
 import { isThenable } from '../../async.js';
 import type { ActiveTask } from './active-task.js';
-import type { BatchSpan } from '../../tracing/tracing.js';
-import type { BatchHandling, SingleHandlerEntry } from './handler.js';
+import type { SingleHandlerEntry } from './handler.js';
 
 export interface HandlerListener {
   /** The handler has returned or thrown `value`. */
@@ -23,24 +22,5 @@ export function callHandler(task: ActiveTask, { handle }: SingleHandlerEntry, li
   promise.then(
     (result) => listener.end(task, true, result),
     (error: unknown) => listener.end(task, false, error),
-  );
-}
-
-export interface BatchListener {
-  /** The handler has settled: with an entry per task, or with the error of all. */
-  endBatch(tasks: readonly ActiveTask[], succeeded: boolean, value: unknown): void;
-}
-
-/** Calls a batch handler. */
-export function callBatch(
-  tasks: readonly ActiveTask[],
-  { handle }: BatchHandling,
-  span: BatchSpan | undefined,
-  listener: BatchListener,
-): void {
-  const returned = span ? span.run(() => handle(tasks)) : handle(tasks);
-  returned.then(
-    (results) => listener.endBatch(tasks, true, results),
-    (error: unknown) => listener.endBatch(tasks, false, error),
   );
 }
