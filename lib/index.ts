@@ -122,6 +122,7 @@ export {
   type TaskDefinition,
   type TaskHandling,
 } from './task/definition.js';
+export type { AcknowledgeOptions } from './task/acknowledge.js';
 export type { ArchiveSettings, QueueSettings } from './task/queue-settings.js';
 export type { PayloadVersions } from './task/payload-versions.js';
 export type { Jsonify, NotJson } from './task/jsonify.js';
@@ -208,6 +209,7 @@ export { ManualClock, SystemClock, type Clock, type ClockTimer } from './clock.j
 
 // Errors
 export {
+  AcknowledgeTimeoutError,
   AggregationSetLostError,
   ArchiveFullError,
   AsynqError,

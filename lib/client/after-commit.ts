@@ -3,7 +3,7 @@ import { backoff } from '../async.js';
 import type { Clock, ClockTimer } from '../clock.js';
 import { type EnqueueResult, resultOf } from '../enqueue/enqueue-result.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
-import type { EnqueueReply } from '../enqueue/producing.js';
+import { type EnqueueReply, Unacknowledged } from '../enqueue/producing.js';
 import { ClosedError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { TransactionScope } from '../transactions/transactions.js';
@@ -116,7 +116,7 @@ export class AfterCommit {
 /** A task of this id was stored by an earlier call, if the id was made for it. */
 function known(task: PreparedTask, reply: EnqueueReply): EnqueueReply {
   const { message, madeId } = task.request;
-  if (!madeId || reply instanceof Error) return reply;
+  if (!madeId || reply instanceof Error || reply instanceof Unacknowledged) return reply;
   const isOwn = typeof reply === 'string' ? reply === 'conflict' : reply.owner?.id === message.id;
   return isOwn ? 'enqueued' : reply;
 }

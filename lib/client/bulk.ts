@@ -31,7 +31,12 @@ interface BulkCalls {
  */
 export class Bulk {
   /** By queue. */
-  private readonly open: ByLane<OpenBatches> = { plain: new Map(), linked: new Map(), repeats: new Map() };
+  private readonly open: ByLane<OpenBatches> = {
+    plain: new Map(),
+    linked: new Map(),
+    repeats: new Map(),
+    acknowledged: new Map(),
+  };
   /** The calls under way, oldest first. None rejects. */
   private readonly sending: Promise<void>[] = [];
   private readonly results: EnqueueResult[];

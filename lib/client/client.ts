@@ -1,9 +1,10 @@
 import type { Broker } from '../broker/broker.js';
-import { ClosedError, InvalidOptionError, InvalidTaskError } from '../errors.js';
+import { AcknowledgeTimeoutError, ClosedError, InvalidOptionError, InvalidTaskError } from '../errors.js';
 import { Relay } from '../links/relay.js';
 import type { AsynqBatch } from '../batches/batch.js';
 import { Batches, type BatchRef } from '../batches/batches.js';
 import type { BatchOptions } from '../batches/options.js';
+import { type Acknowledge, type Acknowledged, readAcknowledge } from '../task/acknowledge.js';
 import type { PayloadCodec } from '../task/codec.js';
 import type { TaskContexts } from '../task/contexts.js';
 import type { TaskDefinition } from '../task/definition.js';
@@ -18,7 +19,8 @@ import { type StartResult, type WorkflowItem, Workflows, type WorkflowsBroker } 
 import { type AnyTask, readItem } from './item.js';
 import { resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
 import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
-import { Preparer } from '../enqueue/preparer.js';
+import { acknowledging } from '../enqueue/acknowledging.js';
+import { Preparer, type TaskKind } from '../enqueue/preparer.js';
 import type { EnqueueReply } from '../enqueue/producing.js';
 import { Sender, type SenderBroker, type SenderHooks } from './sender.js';
 import type { DefinedItem, EnqueueOptions, NamedItem, PayloadArguments } from './types.js';
@@ -27,7 +29,7 @@ import type { DefinedItem, EnqueueOptions, NamedItem, PayloadArguments } from '.
 export interface ClientBroker
   extends SenderBroker, Pick<Broker, 'batches' | 'keyPrefix' | 'maxPayloadSize'>, WorkflowsBroker {}
 
-export interface AsynqClientOptions {
+export interface AsynqClientOptions extends Acknowledged {
   /** Encodes payloads, unless the definition has a codec. Default: JSON; bytes stay as they are. */
   codec?: PayloadCodec;
   /** Options for every task; those of its definition and of the call override them. */
@@ -50,6 +52,7 @@ export interface ClientHooks extends SenderHooks {
  */
 export class AsynqClient {
   private readonly preparer: Preparer;
+  private readonly acknowledge: Acknowledge | false;
   private readonly relay: Relay;
   private readonly sender: Sender;
   /** What is under way besides single calls. */
@@ -68,8 +71,9 @@ export class AsynqClient {
     private readonly hooks: ClientHooks = {},
   ) {
     requireObject(options, 'client options', InvalidOptionError);
-    rejectUnknownKeys(options, ['codec', 'defaults', 'queues'], 'client option', InvalidOptionError);
+    rejectUnknownKeys(options, ['codec', 'defaults', 'queues', 'acknowledge'], 'client option', InvalidOptionError);
     this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize);
+    this.acknowledge = readAcknowledge(options.acknowledge ?? false, 'acknowledge of the client');
     this.relay = hooks.relay ?? new Relay(broker.links, hooks.events);
     this.sender = new Sender(broker, this.relay, hooks, roomsOf(resolveQueueSettings(options.queues)));
   }
@@ -86,6 +90,7 @@ export class AsynqClient {
    * @throws InvalidTaskError before anything is written
    * @throws DuplicateTaskError when another task holds the unique lock
    * @throws TaskIdConflictError when the id is taken
+   * @throws AcknowledgeTimeoutError when it is stored, but not where it was to be (`acknowledge`)
    * @throws QueueFullError when the queue has as many pending tasks as this client may fill it to
    * @throws PrerequisiteNotFoundError when it is to wait for a task that does not exist (`missing`)
    * @throws BrokerUnavailableError when Redis does not reply; the task may or may not be stored
@@ -96,7 +101,7 @@ export class AsynqClient {
   async enqueue(task: AnyTask, payload?: unknown, options?: EnqueueOptions<never>): Promise<TaskInfo> {
     this.requireOpen();
     const { preparer, hooks } = this;
-    const prepared = preparer.prepare(preparer.kindOf(task, options), payload, this.broker.clock.now());
+    const prepared = this.prepare(preparer.kindOf(task, options), payload, this.broker.clock.now());
     const span = hooks.tracing?.startEnqueue(prepared.request.message);
     const sent = injected(prepared, span);
     const held = this.sender.holdOne(sent, span);
@@ -109,8 +114,8 @@ export class AsynqClient {
       throw error;
     }
     const result = resultOf(sent, status, hooks.events, span);
+    if (result.ok || result.error instanceof AcknowledgeTimeoutError) this.sender.remind(sent);
     if (!result.ok) throw result.error;
-    this.sender.remind(sent);
     return result.info;
   }
 
@@ -148,7 +153,7 @@ export class AsynqClient {
       throw new InvalidTaskError('enqueueMany takes an array of tasks, or a task and an array of payloads');
     }
     const kind = this.preparer.kindOf(first as AnyTask, options);
-    const prepare = (index: number): PreparedTask => this.preparer.prepare(kind, payloads[index], now);
+    const prepare = (index: number): PreparedTask => this.prepare(kind, payloads[index], now);
     return this.track(this.sender.sendMany(payloads.length, prepare, kind.settings.queue));
   }
 
@@ -286,10 +291,14 @@ export class AsynqClient {
     if (this.closing) throw new ClosedError('the client is closed; enqueue before the application shuts down');
   }
 
+  private prepare(kind: TaskKind, payload: unknown, now: number): PreparedTask {
+    return acknowledging(this.preparer.prepare(kind, payload, now), kind.acknowledge, this.acknowledge);
+  }
+
   private itemReader(items: readonly unknown[], now: number) {
     return (index: number): PreparedTask => {
       const item = readItem(items[index], 'a task of enqueueMany');
-      return this.preparer.prepare(this.preparer.kindOf(item.task, item.options), item.payload, now);
+      return this.prepare(this.preparer.kindOf(item.task, item.options), item.payload, now);
     };
   }
 }

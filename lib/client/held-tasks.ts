@@ -1,3 +1,4 @@
+import { withoutCaller } from '../enqueue/acknowledging.js';
 import type { EnqueueResult } from '../enqueue/enqueue-result.js';
 import { infoOf, type PreparedTask } from '../enqueue/prepared-task.js';
 import { A_ROW, refuseRepeat } from '../enqueue/repeats.js';
@@ -55,7 +56,8 @@ export class HeldTasks {
     return this.afterCommit.close();
   }
 
-  private async hold(scope: TransactionScope, tasks: readonly PreparedTask[]): Promise<void> {
+  private async hold(scope: TransactionScope, given: readonly PreparedTask[]): Promise<void> {
+    const tasks = given.map(withoutCaller);
     const { outbox, onHold } = this.transactions;
     if (outbox && !scope.inProcess) {
       for (const task of tasks) refuseRepeat(task, A_ROW);

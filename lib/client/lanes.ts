@@ -8,19 +8,21 @@ import { CALL_LIMITS, Requests } from '../enqueue/requests.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
 import type { ReadRoom } from '../task/queue-settings.js';
+import { AcknowledgedProducer } from './acknowledged-producer.js';
 import { BoundedProducer } from './bounded-producer.js';
 import { NamingProducer, type RepeatBroker, RepeatProducer } from './repeat-producer.js';
 import { BoundedReportingProducer, ReportingProducer } from './reporting-producer.js';
 
-/** Tasks with links, those with a policy for repeats, and all others: each go their own way, in batches of their own. */
-export type Lane = 'plain' | 'linked' | 'repeats';
+/** Tasks with links, those with a policy for repeats, those whose callers wait for replicas or files, and all others: each go their own way, in batches of their own. */
+export type Lane = 'plain' | 'linked' | 'repeats' | 'acknowledged';
 
 export type ByLane<T> = Readonly<Record<Lane, T>>;
 
-export const LANES: readonly Lane[] = ['plain', 'linked', 'repeats'];
+export const LANES: readonly Lane[] = ['plain', 'linked', 'repeats', 'acknowledged'];
 
-export function laneOf({ linked, repeats }: PreparedTask): Lane {
+export function laneOf({ linked, repeats, acknowledge }: PreparedTask): Lane {
   if (linked !== undefined) return 'linked';
+  if (acknowledge !== undefined) return 'acknowledged';
   return repeats === undefined ? 'plain' : 'repeats';
 }
 
@@ -28,6 +30,7 @@ export function laneOf({ linked, repeats }: PreparedTask): Lane {
 interface Producers extends ByLane<Producing> {
   readonly plain: BoundedProducing;
   readonly linked: BoundedProducing;
+  readonly acknowledged: BoundedProducing;
 }
 
 /** The producers of a client; they report calls that fail. */
@@ -42,6 +45,7 @@ export function producersOf(
   return {
     plain: reporting(new NamingProducer(broker.producer, broker.uniqueness)),
     linked: reporting(new NamingProducer(new LinkedProducer(broker.links, relay), broker.uniqueness)),
+    acknowledged: reporting(new NamingProducer(new AcknowledgedProducer(broker.producer), broker.uniqueness)),
     repeats: events ? new ReportingProducer(repeats, events) : repeats,
   };
 }
@@ -50,32 +54,42 @@ export function producersOf(
 export class BoundedProducers implements ByLane<Producing> {
   readonly plain: BoundedProducer;
   readonly linked: BoundedProducer;
+  readonly acknowledged: BoundedProducer;
   readonly repeats: Producing;
 
   /** @param rooms of these queues */
-  constructor({ plain, linked, repeats }: Producers, rooms: ReadonlyMap<string, ReadRoom>, clock: Clock) {
+  constructor({ plain, linked, acknowledged, repeats }: Producers, rooms: ReadonlyMap<string, ReadRoom>, clock: Clock) {
     this.plain = new BoundedProducer(plain, rooms, clock);
     this.linked = new BoundedProducer(linked, rooms, clock);
+    this.acknowledged = new BoundedProducer(acknowledged, rooms, clock);
     this.repeats = repeats;
   }
 
   /** Those who wait for room are refused after a last try. */
   async close(): Promise<void> {
-    await Promise.all([this.plain.close(), this.linked.close()]);
+    await Promise.all([this.plain.close(), this.linked.close(), this.acknowledged.close()]);
   }
 }
 
-export const coalescersOf = ({ plain, linked, repeats }: ByLane<Producing>): ByLane<EnqueueCoalescer> => ({
+export const coalescersOf = ({
+  plain,
+  linked,
+  repeats,
+  acknowledged,
+}: ByLane<Producing>): ByLane<EnqueueCoalescer> => ({
   plain: coalescerOf(plain),
   linked: coalescerOf(linked),
   repeats: coalescerOf(repeats),
+  // Its connection does nothing else while it waits: what comes meanwhile shares the next call.
+  acknowledged: coalescerOf(acknowledged, true),
 });
 
 export type EnqueueCoalescer = Coalescer<EnqueueRequest, EnqueueReply>;
 
 /** Sends single enqueues that come close together. */
-const coalescerOf = (producer: Producing): EnqueueCoalescer =>
+const coalescerOf = (producer: Producing, oneAtATime = false): EnqueueCoalescer =>
   new Coalescer(
     (queue, requests) => producer.enqueue(queue, requests),
     () => new Requests(CALL_LIMITS),
+    oneAtATime,
   );

@@ -35,6 +35,8 @@ export class Coalescer<Request, Reply> {
       requests: readonly Request[],
     ) => Promise<readonly (Reply | Promise<Reply>)[]>,
     private readonly collect: () => Collected<Request, Reply>,
+    /** Whether requests are collected until the calls under way are over. */
+    private readonly oneAtATime = false,
   ) {}
 
   add(queue: string, request: Request): Promise<Reply> {
@@ -70,6 +72,7 @@ export class Coalescer<Request, Reply> {
 
   private scheduleFlush(): void {
     if (this.sending.size === 0) nextTick(this.flushAll);
+    else if (this.oneAtATime) void Promise.all(this.sending).then(this.flushAll);
     else setImmediate(this.flushAll);
   }
 

@@ -1,17 +1,17 @@
 import type { Owner, RepeatReply } from '../broker/uniqueness.js';
-import { DuplicateTaskError, TaskIdConflictError } from '../errors.js';
+import { AcknowledgeTimeoutError, DuplicateTaskError, TaskIdConflictError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
 import { ExistingTaskInfo, type TaskInfo } from '../task/info.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
 import type { TaskMessage } from '../wire/message.js';
-import type { EnqueueReply } from './producing.js';
+import { type EnqueueReply, Unacknowledged } from './producing.js';
 import { infoOf, type PreparedTask } from './prepared-task.js';
 
 /** What became of one task of `enqueueMany`. */
 export type EnqueueResult =
   | { readonly ok: true; readonly info: TaskInfo; readonly error?: undefined }
   /**
-   * DuplicateTaskError, TaskIdConflictError, QueueFullError, InvalidTaskError, PrerequisiteNotFoundError or
+   * DuplicateTaskError, TaskIdConflictError, QueueFullError, AcknowledgeTimeoutError (its task is stored), InvalidTaskError, PrerequisiteNotFoundError or
    * BrokerUnavailableError.
    */
   | { readonly ok: false; readonly error: Error; readonly info?: undefined };
@@ -29,6 +29,7 @@ export function resultOf(
   events: AsynqEvents | undefined,
   span?: EnqueueSpan,
 ): EnqueueResult {
+  if (status instanceof Unacknowledged) return unacknowledged(task, status, events, span);
   const error = replyError(status, task.request.message);
   span?.end(error);
   if (error) return { ok: false, error };
@@ -39,10 +40,24 @@ export function resultOf(
   return { ok: true, info };
 }
 
+/** It is stored all the same. */
+function unacknowledged(
+  task: PreparedTask,
+  { wanted, found }: Unacknowledged,
+  events: AsynqEvents | undefined,
+  span: EnqueueSpan | undefined,
+): EnqueueResult {
+  const info = infoOf(task);
+  const error = new AcknowledgeTimeoutError(info, wanted, found);
+  span?.end(error);
+  if (events?.wants('taskEnqueued')) events.emit('taskEnqueued', { task: info });
+  return { ok: false, error };
+}
+
 /** The error of a task that was not stored. */
 export function replyError(reply: EnqueueReply, task: TaskMessage): Error | undefined {
   if (reply instanceof Error) return reply;
-  if (reply === 'enqueued') return undefined;
+  if (reply === 'enqueued' || reply instanceof Unacknowledged) return undefined;
   const { status, owner }: RepeatReply = typeof reply === 'string' ? { status: reply } : reply;
   switch (status) {
     case 'duplicate':

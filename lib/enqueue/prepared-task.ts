@@ -14,6 +14,8 @@ export interface PreparedTask {
   readonly linked?: true;
   /** The option that says what happens when there is such a task already; then `request` is a RepeatRequest. */
   readonly repeats?: RepeatName;
+  /** Its caller waits until replicas or files have it, as asked for, or as the client does; then `request` is an AcknowledgedRequest. */
+  readonly acknowledge?: 'asked' | 'default';
 }
 
 /**

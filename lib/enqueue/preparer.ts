@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { EnqueueRequest } from '../broker/broker.js';
 import { ceilSeconds } from '../clock.js';
 import { InvalidTaskError } from '../errors.js';
+import { type Acknowledge, type Acknowledged, readAcknowledge } from '../task/acknowledge.js';
 import { jsonCodec, type PayloadCodec } from '../task/codec.js';
 import { readCallLinks, readKeyText } from '../task/link-settings.js';
 import { CALL_LINK_NAMES, type CallLinks, type LinkSettings } from '../task/links.js';
@@ -24,6 +25,8 @@ const DEFAULT_TIMEOUT_SECONDS = 1800;
 
 const NO_PAYLOAD = Buffer.alloc(0);
 
+const CALL_NAMES = [...CALL_LINK_NAMES, 'acknowledge'];
+
 /** What tasks of one type and the same options share, checked and merged. */
 export interface TaskKind {
   readonly type: string;
@@ -33,6 +36,8 @@ export interface TaskKind {
   readonly links: LinkSettings | undefined;
   /** The business id of its tasks. */
   readonly key: Key | undefined;
+  /** Of the call or the definition; `undefined`: neither says anything. */
+  readonly acknowledge: Acknowledge | false | undefined;
 }
 
 /**
@@ -66,20 +71,27 @@ export class Preparer {
    *
    * @throws InvalidTaskError
    */
-  kindOf(task: string | TaskDefinition, options: (TaskOptions & CallLinks<never>) | undefined): TaskKind {
+  kindOf(
+    task: string | TaskDefinition,
+    options: (TaskOptions & CallLinks<never> & Acknowledged) | undefined,
+  ): TaskKind {
     const kind = typeof task === 'string' ? this.kindOfType(task) : this.kindOfDefinition(task);
     if (options === undefined) return kind;
     const { type, codec } = kind;
-    const settings = applyOptions(kind.settings, options, CALL_LINK_NAMES);
+    const settings = applyOptions(kind.settings, options, CALL_NAMES);
+    const acknowledge =
+      options.acknowledge === undefined
+        ? kind.acknowledge
+        : readAcknowledge(options.acknowledge, `acknowledge of task "${type}"`);
     if (typeof task !== 'string' && options.headers) withVersion(settings.headers, task.versions, `task "${type}"`);
     const base = typeof task === 'string' ? undefined : task.links;
     const own = options.key === undefined ? undefined : readKeyText(options.key, `key of task "${type}"`);
     const links = linksInUse(readCallLinks(type, base, options, settings.group));
     const key = own ?? kind.key;
     checkRepeat(type, settings, links);
-    if (own === undefined) return { type, settings, codec, links, key };
+    if (own === undefined) return { type, settings, codec, links, key, acknowledge };
     requireUse(type, settings.repeat, links);
-    return { type, settings, codec, links: links && { ...links, key: () => own }, key };
+    return { type, settings, codec, links: links && { ...links, key: () => own }, key, acknowledge };
   }
 
   /**
@@ -114,6 +126,7 @@ export class Preparer {
       codec: this.codec,
       links: undefined,
       key: undefined,
+      acknowledge: undefined,
     };
     return kind;
   }
@@ -127,12 +140,19 @@ export class Preparer {
     return kind;
   }
 
-  private readDefinition({ type, options, codec = this.codec, versions, links }: TaskDefinition): TaskKind {
+  private readDefinition({
+    type,
+    options,
+    codec = this.codec,
+    versions,
+    links,
+    acknowledge,
+  }: TaskDefinition): TaskKind {
     const own = options === undefined ? this.defaults : applyOptions(this.defaults, options);
     const settings = versions ? { ...own, headers: withVersion(own.headers, versions, `task "${type}"`) } : own;
     requireCodec(codec, `codec of task ${describe(type)}`);
     const used = links && readCallLinks(checkedType(type), links, {}, settings.group);
-    const kind = { type: checkedType(type), settings, codec, links: linksInUse(used), key: links?.key };
+    const kind = { type: checkedType(type), settings, codec, links: linksInUse(used), key: links?.key, acknowledge };
     checkRepeat(kind.type, settings, kind.links);
     return kind;
   }

@@ -1,5 +1,6 @@
 import type { EnqueueRequest, EnqueueStatus } from '../broker/broker.js';
 import type { Full } from '../broker/enqueue-request.js';
+import type { Acknowledge } from '../task/acknowledge.js';
 import type { RepeatReply } from '../broker/uniqueness.js';
 
 /** What takes tasks for one queue: the broker's producer, or the way of tasks with links. */
@@ -24,4 +25,12 @@ export interface BoundedProducing extends Producing {
   ): Promise<readonly (EnqueueReply | Full)[]>;
 }
 
-export type EnqueueReply = EnqueueStatus | RepeatReply | Error;
+/** The task is stored, but not where it was to be within its time. */
+export class Unacknowledged {
+  constructor(
+    readonly wanted: Acknowledge,
+    readonly found: { readonly replicas: number; readonly disk: boolean },
+  ) {}
+}
+
+export type EnqueueReply = EnqueueStatus | RepeatReply | Unacknowledged | Error;

@@ -117,6 +117,33 @@ export class QueueFullError extends AsynqError {
   }
 }
 
+/** What names a task that is stored. */
+interface StoredTaskRef {
+  readonly id: string;
+  readonly type: string;
+  readonly queue: string;
+}
+
+/** The task is stored, but within the time of `acknowledge` not where it was to be. A failover may lose it. */
+export class AcknowledgeTimeoutError<Task extends StoredTaskRef = StoredTaskRef> extends AsynqError {
+  readonly code = 'ASYNQ_ACKNOWLEDGE_TIMEOUT';
+  constructor(
+    /** The task, which is stored: its TaskInfo. */
+    readonly task: Task,
+    /** What was asked for; `timeout` in milliseconds. */
+    readonly wanted: { readonly replicas: number; readonly disk: boolean; readonly timeout: number },
+    /** How many replicas had it, and whether the file of the master had it, when the time was over. */
+    readonly found: { readonly replicas: number; readonly disk: boolean },
+  ) {
+    const replicas = wanted.replicas > 0 ? [`${found.replicas} of ${wanted.replicas} replicas`] : [];
+    const disk = wanted.disk ? [`${found.disk ? '' : 'not '}the disk of the master`] : [];
+    super(
+      `task "${task.type}" ${task.id} is stored in queue "${task.queue}", but after ${wanted.timeout} ms only these are known to have ` +
+        `it: ${[...replicas, ...disk].join(', ')} (acknowledge). A failover may lose it. To be sure, enqueue it again under its id`,
+    );
+  }
+}
+
 /** Nothing was ever enqueued to the queue, or it was deleted (asynq's ErrQueueNotFound). */
 export class QueueNotFoundError extends AsynqError {
   readonly code = 'ASYNQ_QUEUE_NOT_FOUND';

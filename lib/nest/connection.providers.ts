@@ -70,8 +70,12 @@ function brokerProviders(name: string): Provider[] {
     },
     {
       provide: getAsynqClientToken(name),
-      useFactory: (made: Broker, { codec, defaults, queues }: ResolvedModuleOptions, hooks: Hooks, relay: Relay) =>
-        new AsynqClient(made, { codec, defaults, queues }, { ...hooks, relay }),
+      useFactory: (
+        made: Broker,
+        { codec, defaults, queues, acknowledge }: ResolvedModuleOptions,
+        hooks: Hooks,
+        relay: Relay,
+      ) => new AsynqClient(made, { codec, defaults, queues, acknowledge }, { ...hooks, relay }),
       inject: [broker, RESOLVED_MODULE_OPTIONS, HOOKS, RELAY],
     },
     {

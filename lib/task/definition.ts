@@ -1,5 +1,6 @@
 import { InvalidTaskError } from '../errors.js';
 import { rejectUnknownKeys, requireFunction, requireObject } from '../validation.js';
+import { type Acknowledge, type Acknowledged, readAcknowledge } from './acknowledge.js';
 import type { PayloadCodec } from './codec.js';
 import type { IsFailure, RetryDelay } from './context.js';
 import { readDefinitionLinks } from './link-settings.js';
@@ -43,6 +44,8 @@ export interface TaskDefinition<P = unknown, R = unknown, Received = unknown> ex
   readonly versions?: ReadVersions | undefined;
   /** What its tasks wait for, and how they are known to those that wait for them. */
   readonly links?: LinkSettings | undefined;
+  /** Until where its callers wait. */
+  readonly acknowledge?: Acknowledge | false | undefined;
   /** Never set: it only carries the types. */
   readonly __types?: { readonly payload: P; readonly result: R; readonly received: Received };
 }
@@ -58,7 +61,8 @@ export type ResultOf<D> = D extends TaskDefinition<unknown, infer R> ? R : never
 type DefinitionOptions<P, Received> = TaskOptions &
   TaskHandling<NoInfer<Received>> &
   PayloadVersions<Received> &
-  DefinitionLinks<P>;
+  DefinitionLinks<P> &
+  Acknowledged;
 
 const HANDLING_NAMES = [
   'retryDelay',
@@ -68,7 +72,7 @@ const HANDLING_NAMES = [
   'upgrade',
   ...TASK_LIMIT_NAMES,
 ] as const satisfies readonly (keyof (TaskHandling & PayloadVersions))[];
-const KNOWN = [...TASK_OPTION_NAMES, ...HANDLING_NAMES, ...DEFINITION_LINK_NAMES];
+const KNOWN = ['acknowledge', ...TASK_OPTION_NAMES, ...HANDLING_NAMES, ...DEFINITION_LINK_NAMES];
 
 /**
  * Defines a task type once, for enqueueing and for handling its tasks.
@@ -97,7 +101,7 @@ export function defineTask<P>(type: string, options: DefinitionOptions<P, unknow
   name(type, 'task typename', 'task typename cannot be empty');
   requireObject(options, `options of task "${type}"`, InvalidTaskError);
   rejectUnknownKeys(options, KNOWN, `option of task "${type}":`, InvalidTaskError);
-  const { key, rememberFor, after, onFailure, waitAtMost, onTimeout, missing, ...others } = options;
+  const { key, rememberFor, after, onFailure, waitAtMost, onTimeout, missing, acknowledge, ...others } = options;
   const { version, upgrade, ...unversioned } = others;
   const { retryDelay, isFailure, codec, concurrency, globalConcurrency, rateLimit, limitScope, ...defaults } =
     unversioned;
@@ -121,6 +125,7 @@ export function defineTask<P>(type: string, options: DefinitionOptions<P, unknow
     limits,
     versions,
     links,
+    acknowledge: acknowledge === undefined ? undefined : readAcknowledge(acknowledge, `acknowledge of task "${type}"`),
   });
 }
 

@@ -74,6 +74,9 @@ export function readCallLinks(
 
 /** For tasks that wait as their definition says. @throws InvalidTaskError */
 export function refuseCallLinks(options: object, what: string): void {
+  if ('acknowledge' in options) {
+    throw new InvalidTaskError(`${what} cannot have "acknowledge", as nobody waits for its enqueue; leave it out`);
+  }
   const wait = CALL_LINK_NAMES.find((one) => one in options);
   if (wait === undefined) return;
   throw new InvalidTaskError(

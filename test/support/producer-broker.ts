@@ -21,6 +21,12 @@ export class FakeProducerBroker implements ClientBroker {
   readonly producer: ProducerRole = {
     enqueue: (queue, requests) => this.enqueue(queue, requests),
     enqueueBounded: (queue, requests) => this.enqueue(queue, requests),
+    enqueueAcknowledged: async (queue, requests) => ({
+      statuses: await this.enqueue(queue, requests),
+      replicas: 1,
+      disk: true,
+      isEnough: true,
+    }),
   };
   /** Tasks with links are recorded like all others. */
   readonly links = {

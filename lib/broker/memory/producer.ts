@@ -1,4 +1,6 @@
 import { floorSeconds } from '../../clock.js';
+import type { Acknowledge } from '../../task/acknowledge.js';
+import type { AcknowledgedReply } from '../producer.js';
 import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker.js';
 import { type BoundedStatus, type Full, takesRoom } from '../enqueue-request.js';
 import { WAITING_GROUP } from '../links.js';
@@ -11,6 +13,17 @@ export class MemoryProducer implements ProducerRole {
 
   async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
     return this.state.change(queue, (store, now) => enqueueAll(store, requests, now));
+  }
+
+  /** There is nothing to lose but the process. */
+  async enqueueAcknowledged(
+    queue: string,
+    requests: readonly EnqueueRequest[],
+    { replicas, disk }: Acknowledge,
+    maxPending = Infinity,
+  ): Promise<AcknowledgedReply> {
+    const statuses = await this.enqueueBounded(queue, requests, maxPending);
+    return { statuses, replicas, disk, isEnough: true };
   }
 
   async enqueueBounded(

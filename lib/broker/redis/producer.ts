@@ -2,7 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker.js';
+import type { Acknowledge } from '../../task/acknowledge.js';
 import type { BoundedStatus } from '../enqueue-request.js';
+import type { AcknowledgedReply } from '../producer.js';
+import { Acknowledgements, type Copies } from './acknowledgement.js';
 import { QueueRegistrar } from './queue-registrar.js';
 import { nanoseconds } from './scripts/arguments.js';
 import { wasSent } from './connection/broker-error.js';
@@ -10,7 +13,7 @@ import { reconnectDelay } from './connection/client-settings.js';
 import type { RedisConnections } from './connection/connections.js';
 import { type EncodedRequests, encodeRequests } from './scripts/requests.js';
 import type { Argument } from './scripts/script-command.js';
-import { SCRIPTS } from './scripts/script-registry.js';
+import { type ScriptName, SCRIPTS } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
 
 /** How long a call without a reply is sent again, in milliseconds: a failover takes seconds. */
@@ -30,9 +33,16 @@ export function statusesOf(count: number, refused: readonly number[]): EnqueueSt
   return statuses;
 }
 
-/** Enqueues over the connection `produce`. */
+/** @param reply as enqueue-bounded.lua returns it */
+function boundedStatuses(count: number, reply: readonly number[]): BoundedStatus[] {
+  const pending = reply.at(-1)!;
+  return (statusesOf(count, reply) as (EnqueueStatus | undefined)[]).map((status) => status ?? { pending });
+}
+
+/** Enqueues over the connection `produce`, or `acknowledge`. */
 export class RedisProducer implements ProducerRole {
   private readonly registrar: QueueRegistrar;
+  private readonly acknowledgements: Acknowledgements;
 
   constructor(
     connections: RedisConnections,
@@ -41,6 +51,7 @@ export class RedisProducer implements ProducerRole {
     private readonly clock: Clock,
   ) {
     const list = (queue: string) => connections.run('produce', 'SADD', (client) => client.sadd(keyspace.queues, queue));
+    this.acknowledgements = new Acknowledgements(connections);
     this.registrar = new QueueRegistrar(clock, (queue) => persist(() => list(queue)));
   }
 
@@ -60,9 +71,29 @@ export class RedisProducer implements ProducerRole {
     if (requests.length === 0) return [];
     const encoded = encodeRequests(this.keyspace.queue(queue), requests);
     await this.register(queue);
-    const reply = await this.create(encoded, requests, maxPending);
-    const pending = reply.at(-1)!;
-    return (statusesOf(requests.length, reply) as (EnqueueStatus | undefined)[]).map((status) => status ?? { pending });
+    return boundedStatuses(requests.length, await this.create(encoded, requests, maxPending));
+  }
+
+  async enqueueAcknowledged(
+    queue: string,
+    requests: readonly EnqueueRequest[],
+    acknowledge: Acknowledge,
+    maxPending?: number,
+  ): Promise<AcknowledgedReply> {
+    const keys = this.keyspace.queue(queue);
+    const encoded = encodeRequests(keys, requests);
+    if (acknowledge.disk) await this.acknowledgements.requireDisk(queue, keys.pending);
+    await this.register(queue);
+    let copies: Copies = { replicas: 0, disk: false };
+    const reply = await this.create(encoded, requests, maxPending, async (script, all) => {
+      const [created, found] = await this.acknowledgements.run(script, encoded.keys, all, acknowledge);
+      copies = found;
+      return created;
+    });
+    const statuses =
+      maxPending === undefined ? statusesOf(requests.length, reply) : boundedStatuses(requests.length, reply);
+    const isEnough = copies.replicas >= acknowledge.replicas && (copies.disk || !acknowledge.disk);
+    return { statuses, ...copies, isEnough };
   }
 
   /** Lists the queue when that is due. Await a returned promise before enqueuing. */
@@ -75,10 +106,13 @@ export class RedisProducer implements ProducerRole {
     this.registrar.forget(queue);
   }
 
+  /** @param run default: over `produce`, without waiting for replicas */
   private create(
     { keys, taskPrefix, routes, rest }: EncodedRequests,
     requests: readonly EnqueueRequest[],
     maxPending?: number,
+    run: (script: ScriptName, argv: readonly Argument[]) => Promise<unknown> = (script, argv) =>
+      this.scripts.run('produce', script, keys, argv),
   ): Promise<readonly number[]> {
     const now = this.clock.now();
     const argv: Argument[] = [taskPrefix, String(floorSeconds(now)), nanoseconds(now), '0', routes];
@@ -87,7 +121,7 @@ export class RedisProducer implements ProducerRole {
     if (maxPending !== undefined) all.push(String(maxPending));
     return persist(async (attempt) => {
       if (attempt > 1) all[RESENT] = requests.map(({ madeId }) => (madeId ? 'i' : 'm')).join('');
-      return (await this.scripts.run('produce', script, keys, all)) as number[];
+      return (await run(script, all)) as number[];
     });
   }
 }

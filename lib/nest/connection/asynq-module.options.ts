@@ -5,6 +5,7 @@ import { checkRedaction, type Redaction } from '../../redaction/rules.js';
 import type { ServerOptions } from '../../server/index.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import type { TaskOptions } from '../../task/options.js';
+import type { Acknowledged } from '../../task/acknowledge.js';
 import { checkMaxPayloadSize } from '../../task/payload-size.js';
 import { DEFAULT_KEY_PREFIX } from '../../wire/keys.js';
 import { type QueueSettings, type ResolvedQueueSettings, resolveQueueSettings } from '../../task/queue-settings.js';
@@ -14,7 +15,7 @@ import type { InvalidPayloadPolicy } from '../execution/invalid-payload.js';
 import { resolveEventStream, type EventStreamOptions } from '../events/event-stream.options.js';
 import { misplacedExtra } from '../names/nest.messages.js';
 
-export interface AsynqModuleOptions {
+export interface AsynqModuleOptions extends Acknowledged {
   /**
    * Where Redis is: ioredis options, a URL, a cluster, a sentinel group, or an ioredis client; `'memory'` keeps everything in
    * this process. No connection is opened before it is needed.
@@ -109,6 +110,7 @@ const KNOWN_OPTIONS: readonly (keyof AsynqModuleOptions)[] = [
   'codec',
   'defaults',
   'queues',
+  'acknowledge',
   'keyPrefix',
   'maxPayloadSize',
   'tracing',

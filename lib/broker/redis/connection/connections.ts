@@ -10,10 +10,10 @@ import { EphemeralConnection } from './ephemeral-connection.js';
 import { PersistentConnection, disconnect } from './persistent-connection.js';
 
 /**
- * `consume` claims, settles and extends leases; `produce` enqueues; `monitor` is for everything
- * else. Each has a connection of its own, so that a bulk of one kind does not delay the others.
+ * `consume` claims, settles and extends leases; `produce` enqueues; `acknowledge` enqueues and waits for replicas; `monitor` is for
+ * everything else. Each has a connection of its own, so that a bulk of one kind does not delay the others.
  */
-export type ConnectionPurpose = 'produce' | 'consume' | 'monitor';
+export type ConnectionPurpose = 'produce' | 'acknowledge' | 'consume' | 'monitor';
 
 /**
  * How calls of each purpose wait for Redis: up to `waitMs` for the first connection; the same for a
@@ -22,6 +22,7 @@ export type ConnectionPurpose = 'produce' | 'consume' | 'monitor';
  */
 const WAITING: Readonly<Record<ConnectionPurpose, { waitMs: number; failFast: boolean }>> = {
   produce: { waitMs: 5_000, failFast: false },
+  acknowledge: { waitMs: 5_000, failFast: false },
   consume: { waitMs: 5_000, failFast: true },
   monitor: { waitMs: 5_000, failFast: false },
 };

@@ -1,0 +1,231 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { AsynqClient, type AsynqClientOptions } from '../../lib/client/client.js';
+import { AcknowledgeTimeoutError, InvalidOptionError } from '../../lib/errors.js';
+import { defineTask } from '../../lib/task/definition.js';
+import { startCluster, startRedis, type RedisProcess } from '../support/redis.js';
+import { until } from '../support/redis-process.js';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const connect = (server: { host: string; port: number }): Redis => {
+  const redis = new Redis({ host: server.host, port: server.port, maxRetriesPerRequest: 0 });
+  redis.on('error', () => undefined);
+  onTestFinished(() => redis.disconnect());
+  return redis;
+};
+
+function clientOf({ host, port }: RedisProcess, options: AsynqClientOptions = {}) {
+  const broker = new RedisBroker(new RedisConnections({ host, port }));
+  const client = new AsynqClient(broker, options);
+  onTestFinished(async () => {
+    await client.close();
+    await broker.close();
+  });
+  return { client, broker };
+}
+
+/** Resolves when the replica has all that the master has. */
+const inStep = (replica: Redis, master: Redis): Promise<void> =>
+  until('the replica is in step', async () => {
+    const info = await replica.info('replication');
+    return info.includes('master_link_status:up') && (await master.wait(1, 100)) === 1;
+  });
+
+describe('acknowledge', () => {
+  let master: RedisProcess;
+  let replica: RedisProcess;
+
+  beforeAll(async () => {
+    master = await startRedis({ args: ['--repl-diskless-sync-delay', '0', '--repl-timeout', '600'] });
+    replica = await startRedis({
+      args: [
+        '--replicaof',
+        `${master.host} ${master.port}`,
+        '--repl-timeout',
+        '600',
+        '--replica-serve-stale-data',
+        'yes',
+      ],
+    });
+  });
+  afterAll(() => Promise.all([master.stop(), replica.stop()]));
+  beforeEach(async () => {
+    await connect(master).flushall();
+    await inStep(connect(replica), connect(master));
+  });
+
+  /** Stops the replica as a lost network does, until the returned function is called. */
+  const freeze = () => {
+    const { pid } = replica;
+    process.kill(pid!, 'SIGSTOP');
+    const thaw = () => void process.kill(pid!, 'SIGCONT');
+    onTestFinished(thaw);
+    return thaw;
+  };
+
+  it.each([
+    ['of the client', { acknowledge: {} }, {}, undefined],
+    ['of the definition', {}, { acknowledge: { replicas: 1 } }, undefined],
+    ['of the call', {}, {}, { acknowledge: { timeout: '3s' } }],
+  ])('waits until the replica has the task, as an option %s', async (_, options, ofDefinition, ofCall) => {
+    const { client } = clientOf(master, options);
+    const { id } = await client.enqueue(defineTask<number>('t', ofDefinition), 1, ofCall);
+    expect(await connect(replica).exists(`asynq:{default}:t:${id}`)).toBe(1);
+    expect(await connect(replica).lrange('asynq:{default}:pending', 0, -1)).toEqual([id]);
+  });
+
+  it('says what is not known after its time, and the task is stored', async () => {
+    const { client, broker } = clientOf(master, { acknowledge: { timeout: 100 } });
+    const thaw = freeze();
+    const error = await client.enqueue('t', 1, { taskId: 'kept' }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(AcknowledgeTimeoutError);
+    expect(error).toMatchObject({
+      code: 'ASYNQ_ACKNOWLEDGE_TIMEOUT',
+      task: { id: 'kept', queue: 'default', state: 'pending' },
+      wanted: { replicas: 1, disk: false, timeout: 100 },
+      found: { replicas: 0 },
+      message:
+        'task "t" kept is stored in queue "default", but after 100 ms only these are known to have it: 0 of 1 replicas ' +
+        '(acknowledge). A failover may lose it. To be sure, enqueue it again under its id',
+    });
+    expect((await broker.inspection.getTask('default', 'kept'))?.state).toBe('pending');
+    thaw();
+    await client.enqueue('t', 2);
+  });
+
+  it('makes nobody wait who has not asked', async () => {
+    const { client } = clientOf(master);
+    freeze();
+    const slow = client.enqueue('t', 1, { acknowledge: { timeout: '2s' } }).catch((error: unknown) => error);
+    const started = performance.now();
+    await Promise.all(Array.from({ length: 20 }, (_, n) => client.enqueue('t', n)));
+    await client.enqueue('t', 1, { acknowledge: false });
+    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(await slow).toBeInstanceOf(AcknowledgeTimeoutError);
+  });
+
+  it('waits once for all of a tick, and collects what comes meanwhile', async () => {
+    const { client } = clientOf(master, { acknowledge: {} });
+    const calls = async () =>
+      Number(/cmdstat_wait:calls=(\d+)/.exec(await connect(master).info('commandstats'))?.[1] ?? 0);
+    await client.enqueue('t', 0);
+    const before = await calls();
+    await Promise.all(Array.from({ length: 200 }, (_, n) => client.enqueue('t', n)));
+    expect((await calls()) - before).toBe(1);
+    const thaw = freeze();
+    const first = client.enqueue('t', 1);
+    const waiting: Promise<unknown>[] = [];
+    for (let n = 0; n < 50; n++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      waiting.push(client.enqueue('t', n));
+    }
+    thaw();
+    await Promise.all([first, ...waiting]);
+    expect((await calls()) - before).toBeLessThanOrEqual(4);
+  });
+
+  it('says of each task of enqueueMany whether it is acknowledged', async () => {
+    const { client } = clientOf(master);
+    const options = { acknowledge: { timeout: 100 } };
+    expect((await client.enqueueMany('t', [1, 2, 3], options)).every(({ ok }) => ok)).toBe(true);
+    freeze();
+    const results = await client.enqueueMany('t', [1, 2], { ...options, taskId: 'one' });
+    expect(results.map(({ error }) => (error as { code?: string }).code)).toEqual([
+      'ASYNQ_ACKNOWLEDGE_TIMEOUT',
+      'ASYNQ_TASK_ID_CONFLICT',
+    ]);
+  });
+
+  it('keeps the bound of a queue', async () => {
+    const { client } = clientOf(master, { acknowledge: {}, queues: { default: { maxPending: 1 } } });
+    await client.enqueue('t', 1);
+    await expect(client.enqueue('t', 2)).rejects.toMatchObject({ code: 'ASYNQ_QUEUE_FULL', pending: 1 });
+  });
+
+  it('waits also when the call has stored nothing anew', async () => {
+    const { broker } = clientOf(master);
+    freeze();
+    await connect(master).set('written', 'before'); // which the replica has not
+    const wish = { replicas: 1, disk: false, timeout: 100 };
+    const reply = await broker.producer.enqueueAcknowledged('default', [], wish);
+    expect(reply).toMatchObject({ replicas: 0, isEnough: false });
+  });
+
+  it('refuses to wait for the disk where Redis cannot, before anything is written', async () => {
+    const { client } = clientOf(master);
+    const version = /redis_version:(\S+)/.exec(await connect(master).info('server'))![1]!;
+    const refused = client.enqueue('t', 1, { acknowledge: { disk: true } });
+    await expect(refused).rejects.toBeInstanceOf(InvalidOptionError);
+    await expect(refused).rejects.toThrow(
+      /^acknowledge: the Redis of queue "default" cannot wait for its disk: .* disk: true needs Redis 7\.2 or later with appendonly yes/,
+    );
+    expect(await connect(master).exists('asynq:{default}:pending'), `Redis ${version}`).toBe(0);
+  });
+
+  it('waits for the disk, with Redis 7.2 or later', async ({ skip }) => {
+    const version = /redis_version:(\d+)\.(\d+)/.exec(await connect(master).info('server'))!;
+    if (Number(version[1]) * 100 + Number(version[2]) < 702)
+      skip(`NOT TESTED HERE: WAITAOF needs Redis 7.2, this is ${version[0]}`);
+    const server = await startRedis({ appendOnly: true });
+    onTestFinished(() => server.stop());
+    const { client } = clientOf(server);
+    const { id } = await client.enqueue('t', 1, { acknowledge: { disk: true } });
+    await server.restart();
+    expect(await connect(server).exists(`asynq:{default}:t:${id}`)).toBe(1);
+    const tooMany = client.enqueue('t', 1, { acknowledge: { disk: true, replicas: 1, timeout: 50 } });
+    await expect(tooMany).rejects.toMatchObject({ found: { replicas: 0, disk: true } });
+  });
+
+  it('loses nothing that was acknowledged in a failover', async () => {
+    const old = await startRedis({ args: ['--repl-diskless-sync-delay', '0'] });
+    const next = await startRedis({ args: ['--replicaof', `${old.host} ${old.port}`] });
+    onTestFinished(() => Promise.all([old.stop(), next.stop()]).then(() => undefined));
+    await inStep(connect(next), connect(old));
+    const { client } = clientOf(old, { acknowledge: { timeout: 50 } });
+    const acknowledged: string[] = [];
+    let isOver = false;
+    const workers = Array.from({ length: 10 }, async (_, worker) => {
+      for (let n = 0; !isOver; n++) {
+        const taskId = `${worker}-${n}`;
+        await client.enqueue('t', n, { taskId }).then(
+          () => acknowledged.push(taskId),
+          () => undefined,
+        );
+      }
+    });
+    await until('some are stored', async () => acknowledged.length > 300);
+    process.kill(next.pid!, 'SIGSTOP'); // from here on nothing reaches the replica
+    const late = await client.enqueue('t', 0, { taskId: 'late' }).catch((error: unknown) => error);
+    expect(late).toBeInstanceOf(AcknowledgeTimeoutError);
+    await old.kill();
+    isOver = true;
+    process.kill(next.pid!, 'SIGCONT');
+    const promoted = connect(next);
+    await promoted.replicaof('NO', 'ONE');
+    const kept = new Set(await promoted.lrange('asynq:{default}:pending', 0, -1));
+    expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
+    await Promise.all(workers);
+  });
+});
+
+describe('in a cluster', () => {
+  it('waits for the replica of the queue', async () => {
+    const cluster = await startCluster(3, { replicas: 1 });
+    onTestFinished(() => cluster.stop());
+    const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
+    const client = new AsynqClient(broker, { acknowledge: { timeout: '5s' } });
+    onTestFinished(async () => {
+      await client.close();
+      await broker.close();
+    });
+    for (const queue of ['a', 'b', 'c', 'd', 'e']) await client.enqueue('t', 1, { queue, taskId: queue });
+    for (const queue of ['a', 'b', 'c', 'd', 'e']) {
+      expect((await broker.inspection.getTask(queue, queue))?.state).toBe('pending');
+    }
+    const tooMany = client.enqueue('t', 1, { queue: 'f', acknowledge: { replicas: 2, timeout: 50 } });
+    await expect(tooMany).rejects.toMatchObject({ found: { replicas: 1 } });
+  });
+});
