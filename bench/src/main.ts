@@ -10,10 +10,11 @@ import type { ComposedKind } from './composition/run.js';
 import type { Measurement } from './measurement.js';
 import { startPostgres } from './outbox/postgres.js';
 import type { OutboxKind } from './outbox/run.js';
+import type { UniquenessKind } from './uniqueness.js';
 
 interface Scenario {
   readonly title: string;
-  readonly kind: 'enqueue' | 'process' | 'slow' | 'latency' | ComposedKind | OutboxKind;
+  readonly kind: 'enqueue' | 'process' | 'slow' | 'latency' | ComposedKind | OutboxKind | UniquenessKind;
   readonly count: number;
   /** Concurrent enqueue calls, concurrent handlers, or the tasks of one flow or chain. */
   readonly atOnce: number;
@@ -47,6 +48,15 @@ const composed = (
     atOnce: size,
     systems,
   }));
+
+/** `--only=uniqueness` chooses these. @param keys that the calls share; 0: each has its own */
+const repeated = (what: string, kind: UniquenessKind, keys: number): Scenario => ({
+  title: `uniqueness: ${what}`,
+  kind,
+  count: n(50_000),
+  atOnce: keys,
+  systems: ['ours', 'bullmq'],
+});
 
 const peers = ['bullmq', 'bee-queue', 'go asynq'];
 /** They store tasks in the transaction of the application. */
@@ -100,6 +110,11 @@ const scenarios: Scenario[] = [
     atOnce: 1,
     systems: inDatabases,
   },
+  repeated('plain tasks', 'uniqueness-plain', 0),
+  repeated('a lock per task', 'uniqueness-unique', 0),
+  repeated('existing, 1,000 keys', 'uniqueness-existing', 1_000),
+  repeated('debounce, 1,000 keys', 'uniqueness-debounce', 1_000),
+  repeated('throttle, 1,000 keys', 'uniqueness-throttle', 1_000),
   { title: 'idle latency ms', kind: 'latency', count: smoke ? 10 : 100, atOnce: 10, systems: everybody },
 ].filter(({ title, kind }, place, all) =>
   smoke && !only ? all.findIndex((other) => other.kind === kind) === place : !only || title.includes(only),

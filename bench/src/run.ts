@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import type { Measurement } from './measurement.js';
 import { compose, isComposed } from './composition/run.js';
 import { isOutbox, measureOutbox } from './outbox/run.js';
+import { isUniqueness, uniqueness } from './uniqueness.js';
 import { makePayload, type Handle, type System } from './system.js';
 
 const systems: Record<string, (port: number) => Promise<System>> = {
@@ -109,6 +110,7 @@ async function main(): Promise<void> {
   const [port, count, concurrency, warm] = numbers.map(Number) as [number, number, number, number];
   if (isOutbox(scenario)) return finish(await measureOutbox(name, scenario, port, count));
   if (isComposed(scenario)) return finish(await compose(name, scenario, port, count, concurrency));
+  if (isUniqueness(scenario)) return finish(await uniqueness(name, scenario, port, count, concurrency));
   const system = await systems[name]!(port);
   const measured =
     scenario === 'enqueue'

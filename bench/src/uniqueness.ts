@@ -1,0 +1,83 @@
+/* What it costs to enqueue a task that may be there already: beside plain tasks, and beside the deduplication of BullMQ. */
+import { Queue } from 'bullmq';
+import { AsynqClient, AsynqModule, type EnqueueOptions } from '../../dist/index.js';
+import { NestFactory } from '@nestjs/core';
+import { timed } from './composition/timed.js';
+import type { Measurement } from './measurement.js';
+import { makePayload } from './system.js';
+
+/** `plain`: no option. `unique`: every task has a key of its own. The others: many calls for each of some keys. */
+const MODES = ['plain', 'unique', 'existing', 'debounce', 'throttle'] as const;
+export type UniquenessKind = `uniqueness-${(typeof MODES)[number]}`;
+type Mode = (typeof MODES)[number];
+
+export const isUniqueness = (kind: string): kind is UniquenessKind => kind.startsWith('uniqueness-');
+
+/** Calls that are made at the same time. */
+const AT_ONCE = 100;
+const WARM = 2_000;
+
+/** Enqueues task `n` with a key, and resolves when Redis has replied. */
+interface Door {
+  enqueue(n: number, key: string): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+const OURS: Record<Mode, (key: string) => EnqueueOptions<unknown>> = {
+  plain: () => ({}),
+  unique: (key) => ({ key, unique: { for: '1h', by: 'key' } }),
+  existing: (key) => ({ key, unique: { for: '1h', by: 'key', onDuplicate: 'existing' } }),
+  debounce: (key) => ({ key, debounce: { wait: '1h' } }),
+  throttle: (key) => ({ key, throttle: '1h' }),
+};
+
+const HOUR = 3_600_000;
+const BULLMQ: Record<Mode, (id: string) => object> = {
+  plain: () => ({}),
+  unique: (id) => ({ deduplication: { id } }),
+  existing: (id) => ({ deduplication: { id } }),
+  debounce: (id) => ({ delay: HOUR, deduplication: { id, ttl: HOUR, extend: true, replace: true } }),
+  throttle: (id) => ({ deduplication: { id, ttl: HOUR } }),
+};
+
+async function ours(port: number, mode: Mode): Promise<Door> {
+  const module = AsynqModule.forRoot({ connection: { host: '127.0.0.1', port }, server: false });
+  const app = await NestFactory.createApplicationContext(module, { logger: ['warn', 'error'] });
+  const client = app.get<AsynqClient>(AsynqClient);
+  const options = OURS[mode];
+  return {
+    enqueue: (n, key) => client.enqueue('bench', makePayload(n), options(key)),
+    close: () => app.close(),
+  };
+}
+
+async function bullmq(port: number, mode: Mode): Promise<Door> {
+  const queue = new Queue('bench', { connection: { host: '127.0.0.1', port, maxRetriesPerRequest: null } });
+  await queue.waitUntilReady();
+  const options = BULLMQ[mode];
+  return { enqueue: (n, key) => queue.add('bench', makePayload(n), options(key)), close: () => queue.close() };
+}
+
+/** @param keys for so many keys; 0: each task has its own. In calls per second. */
+export async function uniqueness(
+  name: string,
+  kind: UniquenessKind,
+  port: number,
+  count: number,
+  keys: number,
+): Promise<Measurement> {
+  const mode = kind.slice('uniqueness-'.length) as Mode;
+  const door = await (name === 'ours' ? ours(port, mode) : bullmq(port, mode));
+  const run = async (first: number, end: number): Promise<void> => {
+    for (let from = first; from < end; from += AT_ONCE) {
+      const calls: Promise<unknown>[] = [];
+      for (let n = from; n < Math.min(from + AT_ONCE, end); n++)
+        calls.push(door.enqueue(n, `key-${keys ? n % keys : n}`));
+      await Promise.all(calls);
+    }
+  };
+  await run(0, WARM);
+  const measured = await timed(count, () => run(WARM, WARM + count));
+  await door.close();
+  return measured;
+}
