@@ -107,6 +107,8 @@ describe('the pages of the console', () => {
     await visit.sees('order:pay');
     await visit.sees('If one of these fails, the task is archived. At the end of its wait, it is archived.');
     expect(await visit.page.getByRole('region', { name: 'Waits for' }).getByRole('listitem').count()).toBe(2);
+    const reasons = visit.page.getByRole('region', { name: 'Why is it not running?' }).getByRole('listitem');
+    await reasons.getByText('It waits for 2 of 2 tasks').waitFor();
     await visit.page.getByRole('region', { name: 'Waits for' }).getByRole('link').click();
     await visit.sees('order:check');
     await visit.end();

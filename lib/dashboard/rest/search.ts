@@ -1,5 +1,6 @@
 import { mapInTurns } from '../../async.js';
 import type { DamagedEntry } from '../../broker/inspection.js';
+import type { Duration } from '../../duration.js';
 import type { TaskInfo } from '../../task/info.js';
 import type { Dashboard } from '../dashboard.js';
 import { listScopeOf, type TaskState } from './list-paths.js';
@@ -7,7 +8,7 @@ import { given, orderOf, positive } from './query.js';
 import type { ApiRequest } from './route.js';
 import { showListed, type Workers } from './shapes/listed-task.js';
 
-const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
+const CRITERIA = ['type', 'id', 'payload', 'error', 'older_than'] as const;
 type Criteria = Partial<Record<(typeof CRITERIA)[number], string>>;
 
 const MOST_SCANNED = 10_000;
@@ -62,7 +63,13 @@ export async function search(
   const reply: SearchReply = { tasks: [], damaged: [], scanned: 0, next_cursor: given(query, 'cursor') ?? null };
   let text = 0;
   const searched = { bytes: 0 };
-  const where = { type: criteria.type, id: criteria.id, where: visibleMatch(dashboard, criteria, searched) };
+  const { type, id, older_than: olderThan } = criteria;
+  const where = {
+    type,
+    id,
+    olderThan: olderThan as Duration | undefined,
+    where: visibleMatch(dashboard, criteria, searched),
+  };
   do {
     const step = Math.min(stepOf(criteria, reply.scanned, searched.bytes), scan - reply.scanned);
     const options = { ...where, scan: step, cursor: reply.next_cursor ?? undefined, group, ...orderOf(query) };

@@ -11,10 +11,15 @@ import { showQueue } from '../shapes/queue.js';
 import { QUEUE_STATE } from './queues.js';
 
 const SEARCH_PARAMETERS: readonly QueryParameter[] = [
-  { name: 'type', description: 'the beginning of the type; this and the next three make it a search' },
+  { name: 'type', description: 'the beginning of the type; this and the next four make it a search' },
   { name: 'id', description: 'the beginning of the id' },
   { name: 'payload', description: 'text in the payload; of redacted tasks, in its visible part' },
   { name: 'error', description: 'text in the last error; of redacted tasks, in its visible part' },
+  {
+    name: 'older_than',
+    description:
+      'a duration, as 2h: in this state for so long at least; for tasks that are active, pending, to be retried, archived or completed',
+  },
   {
     name: 'scan',
     description:

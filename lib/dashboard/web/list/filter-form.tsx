@@ -19,7 +19,7 @@ export function FilterForm({ state, filters, onSearch }: FilterFormProps) {
     <form class="filters" role="search" aria-label="Search tasks" onSubmit={submit}>
       {filtersOf(state).map((filter, index) => (
         <label key={filter}>
-          <span>{filter}</span>
+          <span>{filter.replace('_', ' ')}</span>
           <input
             type="search"
             value={typed[filter] ?? ''}

@@ -1,6 +1,6 @@
 import type { State } from '../api/types.js';
 
-export const FILTERS = ['type', 'id', 'payload', 'error'] as const;
+export const FILTERS = ['type', 'id', 'payload', 'error', 'older_than'] as const;
 export type Filter = (typeof FILTERS)[number];
 export type Filters = Partial<Record<Filter, string>>;
 
@@ -9,13 +9,19 @@ export const HINTS: Readonly<Record<Filter, string>> = {
   id: 'id begins with',
   payload: 'payload contains',
   error: 'error contains',
+  older_than: 'in this state for, as 2h',
 };
 
 const FAILS: readonly State[] = ['retry', 'archived', 'pending', 'active', 'scheduled'];
 
+/** States of which it is known since when a task is in them. */
+const DATED: readonly State[] = ['active', 'pending', 'retry', 'archived', 'completed'];
+
 /** A task without an attempt has no error. */
 export const filtersOf = (state: State): readonly Filter[] =>
-  FAILS.includes(state) ? FILTERS : FILTERS.filter((filter) => filter !== 'error');
+  FILTERS.filter((filter) =>
+    filter === 'error' ? FAILS.includes(state) : filter !== 'older_than' || DATED.includes(state),
+  );
 
 export const chosenFilters = (query: Readonly<Record<string, string>>): Filters =>
   Object.fromEntries(FILTERS.filter((filter) => query[filter]).map((filter) => [filter, query[filter]]));

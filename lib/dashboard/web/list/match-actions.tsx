@@ -102,5 +102,5 @@ export function MatchActions({ scope, filters, found, complete, onDone }: MatchA
 const describe = (filters: Filters): string =>
   Object.entries(filters)
     .filter(([, value]) => value)
-    .map(([name, value]) => `${name} “${visible(String(value))}”`)
+    .map(([name, value]) => `${name.replace('_', ' ')} “${visible(String(value))}”`)
     .join(', ');
