@@ -65,6 +65,8 @@ export type Settlement =
       readonly lease: Lease;
       readonly uniqueKey: string;
       readonly result?: Buffer | undefined;
+      /** The step whose result this is, as the claim has returned it. */
+      readonly step?: Extract<Watcher, { k: 'r' }> | undefined;
       readonly revoked?: true;
       readonly reason?: string | undefined;
     }

@@ -106,7 +106,6 @@ export class RedisConsumer implements ConsumerRole {
     const taken = new LeasedTasks(queue, links && new LeasedLinks(queue, links, reply.remaining / (since ? 3 : 2)));
     readTasks(taken, expiresAt, reply, since);
     const { tasks, damaged } = taken;
-    if (links) this.stored.claimed(tasks);
     const answered = { settled, tasks, damaged, backlog, limitedFor };
     return caused ? { ...answered, ...joined(readCaused(queue, caused), further) } : answered;
   }

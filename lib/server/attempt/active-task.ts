@@ -163,7 +163,7 @@ export class ActiveTask implements TaskContext {
     return { id, type, queue, retried, maxRetry };
   }
 
-  private linkOf<K extends Watcher['k']>(kind: K): Extract<Watcher, { k: K }> | undefined {
+  linkOf<K extends Watcher['k']>(kind: K): Extract<Watcher, { k: K }> | undefined {
     return this.links?.find(({ k }) => k === kind) as Extract<Watcher, { k: K }> | undefined;
   }
 

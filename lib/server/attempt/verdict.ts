@@ -36,8 +36,9 @@ export class Verdicts {
       const uniqueKey = message.uniqueKey;
       if (!task.links) return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey }, result };
       // A run keeps the results of its steps; nobody else who waits reads them.
-      const kept = task.links.some(({ k }) => k === 'r') ? this.resultBytes(task, result) : undefined;
-      return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey, result: kept }, result };
+      const step = task.linkOf('r');
+      const kept = step && this.resultBytes(task, result);
+      return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey, result: kept, step }, result };
     }
     const completedAt = floorSeconds(this.options.clock.now());
     const settlement = {
