@@ -1,7 +1,13 @@
 import { describe, expect } from 'vitest';
 import type { LeasedTask } from '../../lib/broker/broker.js';
+import { AsynqEvents } from '../../lib/events/events.js';
+import { Relay } from '../../lib/links/relay.js';
+import type { ActiveTask } from '../../lib/server/attempt/active-task.js';
+import { Server } from '../../lib/server/server.js';
+import type { TaskContext } from '../../lib/task/context.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { RunSession, step } from '../contract/run-session.js';
+import { signal } from './support.js';
 
 const STEPS = [step('a'), step('b'), step('end', { after: ['a', 'b'] })];
 
@@ -33,6 +39,32 @@ async function reads({ redis }: RedisDriver, call: () => Promise<unknown>): Prom
   await call();
   return Number(/cmdstat_hmget:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
 }
+
+it('is stored by a server for the next step', async ({ driver }) => {
+  const { broker } = driver;
+  const { id, workflows } = new RunSession(driver);
+  const events = new AsynqEvents();
+  const seen: unknown[] = [];
+  const ended = signal();
+  const handle = async (task: TaskContext): Promise<unknown> => {
+    if (task.type === 'do:a') return { n: 1 };
+    // Who reads in Redis sees this.
+    await driver.redis.hset(driver.keys.run(id), 'v:a', 'read');
+    const { since } = (task as ActiveTask).linkOf('r')!;
+    seen.push(...(await workflows.results('default', id, ['a'], since)).map(String));
+    ended.fire();
+    return undefined;
+  };
+  const relay = new Relay(broker.links, events);
+  const server = new Server({ broker, relay, events, handlers: [{ pattern: 'do:', handle }] });
+  const steps = [step('a'), step('b', { after: ['a'] })];
+  await workflows.start('default', [{ id, name: 'wf', steps, retention: 60, deadline: undefined }]);
+  await server.start();
+  await ended.fired;
+  await server.shutdown();
+  await relay.close();
+  expect(seen).toEqual(['{"n":1}']);
+});
 
 describe('the results of steps that this process has stored', () => {
   it('are not read again by the steps after them', async ({ driver }) => {
