@@ -140,3 +140,31 @@ test('a batch handler gets many tasks on Redis, and settles each alone', async (
   expect(outcomes.find(({ outcome }) => outcome === 'archived')?.error).toEqual(new SkipRetry('seven'));
   await app.close();
 });
+
+test('a rate counts what tasks have spent on Redis', async () => {
+  const ran: number[] = [];
+  @Injectable()
+  class Costly {
+    @TaskHandler('costly', { rateLimit: { max: 10, per: '1h', cost: (payload: { cost: number }) => payload.cost } })
+    run({ cost }: { cost: number }, task: TaskContext) {
+      ran.push(cost);
+      task.spent(1);
+    }
+  }
+  const app = await Test.createTestingModule({
+    imports: [AsynqModule.forRoot({ connection: { url: redis.url }, keyPrefix: 'costs' })],
+    providers: [Costly],
+  })
+    .setLogger(quiet)
+    .compile();
+  await app.init();
+  const ended = new Promise<void>((resolve) => {
+    let count = 0;
+    app.get(AsynqServer).events.on('taskFinished', () => ++count === 3 && resolve());
+  });
+  // Only one of them fits at a time, until it has said that it has spent 1.
+  for (const cost of [8, 7, 6]) await app.get(AsynqClient).enqueue('costly', { cost });
+  await ended;
+  expect(ran.sort()).toEqual([6, 7, 8]);
+  await app.close();
+});
