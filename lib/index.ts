@@ -7,7 +7,8 @@ export type {
 } from './nest/connection/asynq-module.options.js';
 export { AsynqServer } from './nest/asynq-server.js';
 export { AsynqTaskEvents, type FleetOptions } from './nest/events/asynq-task-events.js';
-export { AsynqClient, type AsynqClientOptions } from './client/client.js';
+export { AsynqClient } from './client/client.js';
+export type { AsynqClientOptions } from './client/client-options.js';
 export type { AggregatedTask, DefinedItem, EnqueueOptions, NamedItem } from './client/types.js';
 export type { EnqueueResult } from './enqueue/enqueue-result.js';
 export { AsynqBatch, type BatchOutcome } from './batches/batch.js';

@@ -1,48 +1,28 @@
-import type { Broker } from '../broker/broker.js';
 import { AcknowledgeTimeoutError, ClosedError, InvalidOptionError, InvalidTaskError } from '../errors.js';
 import { Relay } from '../links/relay.js';
 import type { AsynqBatch } from '../batches/batch.js';
-import { Batches, type BatchRef } from '../batches/batches.js';
+import type { BatchRef } from '../batches/batches.js';
 import type { BatchOptions } from '../batches/options.js';
-import { type Acknowledge, type Acknowledged, readAcknowledge } from '../task/acknowledge.js';
-import type { PayloadCodec } from '../task/codec.js';
+import { type Acknowledge, readAcknowledge } from '../task/acknowledge.js';
 import type { TaskContexts } from '../task/contexts.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskInfo } from '../task/info.js';
-import type { TaskOptions } from '../task/options.js';
-import { type QueueSettings, resolveQueueSettings, roomsOf } from '../task/queue-settings.js';
+import { resolveQueueSettings, roomsOf } from '../task/queue-settings.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { StartOptions } from '../workflows/types.js';
 import type { Workflow } from '../workflows/workflow.js';
 import type { WorkflowRun } from '../workflows/workflow-run.js';
-import { type StartResult, type WorkflowItem, Workflows, type WorkflowsBroker } from '../workflows/workflows.js';
+import type { StartResult, WorkflowItem } from '../workflows/workflows.js';
 import { type AnyTask, readItem } from './item.js';
 import { resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
 import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
 import { acknowledging } from '../enqueue/acknowledging.js';
 import { Preparer, type TaskKind } from '../enqueue/preparer.js';
 import type { EnqueueReply } from '../enqueue/producing.js';
-import { Sender, type SenderBroker, type SenderHooks } from './sender.js';
+import type { AsynqClientOptions, ClientBroker, ClientHooks } from './client-options.js';
+import { LinkedWork } from './linked-work.js';
+import { Sender } from './sender.js';
 import type { DefinedItem, EnqueueOptions, NamedItem, PayloadArguments } from './types.js';
-
-/** The part of a broker that a client uses. */
-export interface ClientBroker
-  extends SenderBroker, Pick<Broker, 'batches' | 'keyPrefix' | 'maxPayloadSize'>, WorkflowsBroker {}
-
-export interface AsynqClientOptions extends Acknowledged {
-  /** Encodes payloads, unless the definition has a codec. Default: JSON; bytes stay as they are. */
-  codec?: PayloadCodec;
-  /** Options for every task; those of its definition and of the call override them. */
-  defaults?: TaskOptions;
-  /** Settings of queues by name: how far this client fills them (`maxPending`). Default: none. */
-  queues?: Readonly<Record<string, QueueSettings>>;
-}
-
-/** Where enqueued tasks are reported. */
-export interface ClientHooks extends SenderHooks {
-  /** Carries the parcels that linked tasks cause. Default: one of its own. */
-  readonly relay?: Relay | undefined;
-}
 
 /**
  * Enqueues tasks. A task is stored when the promise resolves.
@@ -57,8 +37,7 @@ export class AsynqClient {
   private readonly sender: Sender;
   /** What is under way besides single calls. */
   private readonly bulks = new Set<Promise<unknown>>();
-  private madeBatches: Batches | undefined;
-  private madeWorkflows: Workflows | undefined;
+  private readonly linked: LinkedWork;
   private closing: Promise<void> | undefined;
 
   /**
@@ -76,6 +55,15 @@ export class AsynqClient {
     this.acknowledge = readAcknowledge(options.acknowledge ?? false, 'acknowledge of the client');
     this.relay = hooks.relay ?? new Relay(broker.links, hooks.events);
     this.sender = new Sender(broker, this.relay, hooks, roomsOf(resolveQueueSettings(options.queues)));
+    this.linked = new LinkedWork({
+      broker,
+      preparer: this.preparer,
+      relay: this.relay,
+      events: hooks.events,
+      tracing: hooks.tracing,
+      requireOpen: () => this.requireOpen(),
+      track: (work) => this.track(work),
+    });
   }
 
   /**
@@ -172,7 +160,7 @@ export class AsynqClient {
   openBatch<S extends AnyTask, C extends AnyTask, D extends AnyTask>(
     options: BatchOptions<S, C, D>,
   ): Promise<AsynqBatch> {
-    return this.batches.open(options as BatchOptions);
+    return this.linked.batches.open(options as BatchOptions);
   }
 
   /**
@@ -181,7 +169,7 @@ export class AsynqClient {
    * @throws InvalidTaskError when the reference is invalid
    */
   batch(ref: BatchRef): AsynqBatch {
-    return this.batches.of(ref);
+    return this.linked.batches.of(ref);
   }
 
   /**
@@ -203,7 +191,7 @@ export class AsynqClient {
     options: StartOptions = {},
   ): Promise<WorkflowRun<Steps>> {
     this.requireOpen();
-    return this.workflows.start(workflow, options);
+    return this.linked.workflows.start(workflow, options);
   }
 
   /**
@@ -219,7 +207,7 @@ export class AsynqClient {
     -readonly [K in keyof T]: StartResult<T[K]>;
   }> {
     this.requireOpen();
-    const results: unknown = await this.workflows.startMany(workflows as readonly WorkflowItem[]);
+    const results: unknown = await this.linked.workflows.startMany(workflows as readonly WorkflowItem[]);
     return results as { -readonly [K in keyof T]: StartResult<T[K]> };
   }
 
@@ -236,7 +224,7 @@ export class AsynqClient {
   run(name: string, id: string, options?: { queue?: string }): WorkflowRun;
   run(workflow: Workflow | string, id: string, options?: { queue?: string }): WorkflowRun<object> {
     this.requireOpen();
-    return this.workflows.find(workflow, id, options);
+    return this.linked.workflows.find(workflow, id, options);
   }
 
   /**
@@ -250,30 +238,7 @@ export class AsynqClient {
 
   /** What tasks of a server in this process see of their batch and their run: for ServerDeps. */
   get taskContexts(): TaskContexts {
-    return {
-      batchOf: (queue, id) => this.batches.ofMember({ queue, id }),
-      workflowOf: (taskId, link) => this.workflows.ofStep(taskId, link),
-    };
-  }
-
-  private get batches(): Batches {
-    const { broker, preparer, relay, hooks } = this;
-    this.madeBatches ??= new Batches({
-      broker,
-      preparer,
-      relay,
-      events: hooks.events,
-      tracing: hooks.tracing,
-      requireOpen: () => this.requireOpen(),
-      track: (work) => this.track(work),
-    });
-    return this.madeBatches;
-  }
-
-  private get workflows(): Workflows {
-    const { broker, preparer, relay, hooks } = this;
-    this.madeWorkflows ??= new Workflows({ broker, preparer, relay, tracing: hooks.tracing, events: hooks.events });
-    return this.madeWorkflows;
+    return this.linked;
   }
 
   private track<T>(work: Promise<T>): Promise<T> {
@@ -282,8 +247,8 @@ export class AsynqClient {
   }
 
   private async settle(): Promise<void> {
-    await Promise.allSettled([...this.bulks, this.sender.close(), this.madeWorkflows?.close()]);
-    this.madeBatches?.close();
+    await Promise.allSettled([...this.bulks, this.sender.close(), this.linked.closeWorkflows()]);
+    this.linked.closeBatches();
     if (!this.hooks.relay) await this.relay.close();
   }
 

@@ -1,6 +1,6 @@
 import type { BatchesRole, Chunk, NewBatch } from '../../lib/broker/batches.js';
 import type { EnqueueRequest, EnqueueStatus } from '../../lib/broker/enqueue-request.js';
-import type { ClientBroker } from '../../lib/client/client.js';
+import type { ClientBroker } from '../../lib/client/client-options.js';
 import { FakeProducerBroker } from './producer-broker.js';
 
 type Reserved = Awaited<ReturnType<BatchesRole['reserve']>>;

@@ -1,6 +1,6 @@
 import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../../lib/broker/broker.js';
 import type { LinksRole } from '../../lib/broker/links.js';
-import type { ClientBroker } from '../../lib/client/client.js';
+import type { ClientBroker } from '../../lib/client/client-options.js';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import { ManualClock } from '../../lib/clock.js';
 

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
-import { AsynqClient, type AsynqClientOptions, type ClientHooks } from '../../lib/client/client.js';
+import { AsynqClient } from '../../lib/client/client.js';
+import type { AsynqClientOptions, ClientHooks } from '../../lib/client/client-options.js';
 import { ManualClock } from '../../lib/clock.js';
 import { InvalidTaskError } from '../../lib/errors.js';
 import { AsynqEvents } from '../../lib/events/events.js';

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
-import { AsynqClient, type AsynqClientOptions } from '../../lib/client/client.js';
+import { AsynqClient } from '../../lib/client/client.js';
+import type { AsynqClientOptions } from '../../lib/client/client-options.js';
 import { ManualClock } from '../../lib/clock.js';
 import { BrokerUnavailableError, InvalidOptionError, QueueFullError } from '../../lib/errors.js';
 import { defineTask } from '../../lib/task/definition.js';

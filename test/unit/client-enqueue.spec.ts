@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { AsynqClient, type AsynqClientOptions } from '../../lib/client/client.js';
+import { AsynqClient } from '../../lib/client/client.js';
+import type { AsynqClientOptions } from '../../lib/client/client-options.js';
 import { AsynqEvents } from '../../lib/events/events.js';
 import {
   BrokerUnavailableError,
