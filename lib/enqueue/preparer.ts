@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { EnqueueRequest } from '../broker/broker.js';
+import type { RepeatRequest } from '../broker/uniqueness.js';
 import { ceilSeconds } from '../clock.js';
 import { InvalidTaskError } from '../errors.js';
 import { type Acknowledge, type Acknowledged, readAcknowledge } from '../task/acknowledge.js';
@@ -18,7 +19,7 @@ import { EXPIRY_HEADER, expiryText } from '../wire/expiry.js';
 import { Keyspace } from '../wire/keys.js';
 import { linked } from './linked-task.js';
 import { prepared, type PreparedTask } from './prepared-task.js';
-import { type Key, repeated, repeating } from './repeats.js';
+import { type Key, type Repeating, repeating } from './repeats.js';
 
 /** asynq's timeout of a task with neither timeout nor deadline. */
 const DEFAULT_TIMEOUT_SECONDS = 1800;
@@ -107,28 +108,17 @@ export class Preparer {
     if (bytes !== undefined && bytes.length > this.maxPayloadSize) {
       requirePayloadSize(bytes, this.maxPayloadSize, `payload of task "${kind.type}"`);
     }
-    let request = this.request(kind, bytes, delayedTo, now);
-    if (settings.repeat !== undefined) {
-      requireRepeatKey(kind.type, settings.repeat, kind.key);
-      const keys = this.keyspace.queue(settings.queue);
-      const made = repeating(request, kind, settings.repeat, { payload, bytes, keys, now, delayedTo });
-      if (made.repeat) return repeated(made.request, made.repeat, settings.repeat.option, now, delayedTo);
-      request = made.request;
-    }
+    const { repeat } = settings;
+    const own = repeat && this.repeating(kind, repeat, payload, bytes, now, delayedTo);
+    const request = this.request(kind, bytes, delayedTo, now, own);
+    if (own?.repeat) return { ...prepared(request, now, delayedTo), repeats: repeat!.option };
     if (kind.links !== undefined) return linked(request, kind.links, payload, now, delayedTo);
     return prepared(request, now, delayedTo);
   }
 
   private kindOfType(type: string): TaskKind {
-    const kind = {
-      type: checkedType(type),
-      settings: this.defaults,
-      codec: this.codec,
-      links: undefined,
-      key: undefined,
-      acknowledge: undefined,
-    };
-    return kind;
+    const { defaults: settings, codec } = this;
+    return { type: checkedType(type), settings, codec, links: undefined, key: undefined, acknowledge: undefined };
   }
 
   private kindOfDefinition(task: TaskDefinition): TaskKind {
@@ -157,35 +147,53 @@ export class Preparer {
     return kind;
   }
 
+  private repeating(
+    { type, settings, key }: TaskKind,
+    repeat: RepeatSettings,
+    payload: unknown,
+    bytes: Buffer | undefined,
+    now: number,
+    delayedTo: number | undefined,
+  ): Repeating {
+    requireRepeatKey(type, repeat, key);
+    const keys = this.keyspace.queue(settings.queue);
+    return repeating(type, key, repeat, { payload, bytes, keys, now, delayedTo });
+  }
+
   private request(
     { type, settings }: TaskKind,
     bytes: Buffer | undefined,
     delayedTo: number | undefined,
     now: number,
-  ): EnqueueRequest {
+    own: Repeating | undefined,
+  ): EnqueueRequest | RepeatRequest {
     const { queue, timeout, deadline, unique } = settings;
+    const headers = settings.expiresIn === 0 ? settings.headers : expiringHeaders(type, settings, delayedTo ?? now);
+    const id = settings.taskId ?? own?.id;
     const message = {
       type,
       payload: bytes ?? NO_PAYLOAD,
-      id: settings.taskId ?? randomUUID(),
+      id: id ?? randomUUID(),
       queue,
       maxRetry: settings.maxRetry,
       retried: 0,
       errorMsg: '',
       timeout: timeout === 0 && deadline === 0 ? DEFAULT_TIMEOUT_SECONDS : timeout,
       deadline,
-      uniqueKey: unique === 0 ? '' : this.keyspace.queue(queue).unique(type, bytes),
+      uniqueKey: own ? own.uniqueKey : unique === 0 ? '' : this.keyspace.queue(queue).unique(type, bytes),
       lastFailedAt: 0,
-      retention: settings.retention,
+      retention: own ? Math.max(settings.retention, own.retention) : settings.retention,
       completedAt: 0,
       groupKey: settings.group,
-      headers: settings.expiresIn === 0 ? settings.headers : expiringHeaders(type, settings, delayedTo ?? now),
+      headers: own?.headers ? { ...headers, ...own.headers } : headers,
     };
+    const processAt = delayedTo === undefined ? undefined : ceilSeconds(delayedTo);
+    if (own) return { message, processAt, uniqueTtl: own.uniqueTtl, madeId: id === undefined, repeat: own.repeat! };
     return {
       message,
-      processAt: delayedTo === undefined ? undefined : ceilSeconds(delayedTo),
+      processAt,
       uniqueTtl: unique === 0 ? undefined : ceilSeconds((delayedTo ?? now) + unique - now),
-      madeId: settings.taskId === undefined,
+      madeId: id === undefined,
     };
   }
 }

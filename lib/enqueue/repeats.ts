@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto';
-import type { EnqueueRequest } from '../broker/enqueue-request.js';
-import type { Repeat, RepeatPolicy, RepeatRequest } from '../broker/uniqueness.js';
+import type { Repeat, RepeatPolicy } from '../broker/uniqueness.js';
 import { ceilSeconds } from '../clock.js';
 import { InvalidTaskError } from '../errors.js';
 import type { KeyFunction } from '../task/links.js';
 import { readKey } from '../task/link-settings.js';
 import { isPlainRepeat } from '../task/repeat-checks.js';
-import type { RepeatName, RepeatSettings } from '../task/repeats.js';
+import type { RepeatSettings } from '../task/repeats.js';
 import { describe } from '../validation.js';
 import type { QueueKeys } from '../wire/keys.js';
 import type { TaskMessage } from '../wire/message.js';
 import { UNIQUE_UNTIL_HEADER, UNTIL_STARTED } from '../wire/unique-until.js';
-import { prepared, type PreparedTask } from './prepared-task.js';
+import type { PreparedTask } from './prepared-task.js';
 
 /** The locks of `debounce`, `latest` and `supersede` only say which task is the last: asynq keeps no task longer in its archive. */
 const LAST_SECONDS = 90 * 86_400;
@@ -21,9 +20,17 @@ const FOLLOW_SECONDS = 7 * 86_400;
 /** The business id of a task: a text, or found in its payload. */
 export type Key = string | KeyFunction<never>;
 
-/** A request with the lock of its task, and how to enqueue it. */
+/** What the option about repeats makes of a request. */
 export interface Repeating {
-  readonly request: EnqueueRequest;
+  /** The lock that the success of the task frees; empty: none. */
+  readonly uniqueKey: string;
+  /** Seconds of asynq's lock; `undefined`: the task has a policy of ours. */
+  readonly uniqueTtl: number | undefined;
+  /** `undefined`: one is made. */
+  readonly id: string | undefined;
+  /** Seconds, at least. */
+  readonly retention: number;
+  readonly headers: TaskMessage['headers'];
   /** `undefined`: it is enqueued like any unique task. */
   readonly repeat: Repeat | undefined;
 }
@@ -52,64 +59,41 @@ export interface RepeatContext {
   readonly delayedTo: number | undefined;
 }
 
+const BASE = { id: undefined, retention: 0, headers: undefined, uniqueTtl: undefined } as const;
+
 /** @throws InvalidTaskError when the key or a field of the payload cannot be found */
 export function repeating(
-  request: EnqueueRequest,
-  { type, key }: { readonly type: string; readonly key: Key | undefined },
-  repeat: RepeatSettings,
+  type: string,
+  key: Key | undefined,
+  settings: RepeatSettings,
   context: RepeatContext,
 ): Repeating {
-  const { policy, time, option } = repeat;
-  const { now, payload } = context;
-  if (policy === 'once') return onceOf(request, time, keyOf(type, key!, payload));
-  const lock = lockOf(type, key, repeat, context);
-  const delay = (context.delayedTo ?? now) - now;
-  if (isPlainRepeat(repeat)) {
-    return { request: { ...locked(request, lock, repeat), uniqueTtl: ceilSeconds(delay + time) }, repeat: undefined };
+  const { policy, time, option, until } = settings;
+  const { now, payload, delayedTo = now } = context;
+  if (policy === 'once') {
+    const id = `${idText(type)}~once~${idText(keyOf(type, key!, payload))}`;
+    return { ...BASE, id, retention: ceilSeconds(time), uniqueKey: '', repeat: { policy, lock: '', ttl: 0 } };
   }
+  const lock = lockOf(type, key, settings, context);
+  const delay = delayedTo - now;
   if (isLast(policy)) {
     const ttl = ceilSeconds(delay) + LAST_SECONDS;
-    const named = { ...request, message: { ...request.message, uniqueKey: lock } };
-    return { request: named, repeat: { policy, lock, ttl, limit: limitOf(repeat, now) } };
+    return { ...BASE, uniqueKey: lock, repeat: { policy, lock, ttl, limit: limitOf(settings, now) } };
   }
   const ttl = ceilSeconds(option === 'throttle' ? time : delay + time);
-  return { request: locked(request, lock, repeat), repeat: { policy, lock, ttl } };
+  // Go and our servers free a lock that a message names, when its task succeeds.
+  const uniqueKey = until === 'expired' ? '' : lock;
+  const headers = until === 'started' ? STARTED : undefined;
+  if (isPlainRepeat(settings)) return { ...BASE, uniqueKey, headers, uniqueTtl: ttl, repeat: undefined };
+  return { ...BASE, uniqueKey, headers, repeat: { policy, lock, ttl } };
 }
 
-/** A task that is enqueued with its policy. */
-export function repeated(
-  request: EnqueueRequest,
-  repeat: Repeat,
-  option: RepeatName,
-  now: number,
-  delayedTo: number | undefined,
-): PreparedTask {
-  const made: RepeatRequest = { ...request, repeat };
-  return { ...prepared(made, now, delayedTo), repeats: option };
-}
+/** For the server, which frees the lock. */
+const STARTED = { [UNIQUE_UNTIL_HEADER]: UNTIL_STARTED };
 
 function limitOf({ policy, maxWait }: RepeatSettings, now: number): number | undefined {
   if (policy === 'latest') return ceilSeconds(now) + FOLLOW_SECONDS;
   return policy === 'debounce' && maxWait !== undefined ? ceilSeconds(now + maxWait) : undefined;
-}
-
-/** Go and our servers free a lock that a message names, when its task succeeds. */
-function locked(request: EnqueueRequest, lock: string, { until }: RepeatSettings): EnqueueRequest {
-  const { message } = request;
-  if (until === 'expired') return request;
-  if (until === 'succeeded') return { ...request, message: { ...message, uniqueKey: lock } };
-  const headers = { ...message.headers, [UNIQUE_UNTIL_HEADER]: UNTIL_STARTED };
-  return { ...request, message: { ...message, uniqueKey: lock, headers } };
-}
-
-function onceOf(request: EnqueueRequest, time: number, key: string): Repeating {
-  const { message } = request;
-  const once: TaskMessage = {
-    ...message,
-    id: `${idText(message.type)}~once~${idText(key)}`,
-    retention: Math.max(message.retention, ceilSeconds(time)),
-  };
-  return { request: { ...request, message: once, madeId: false }, repeat: { policy: 'once', lock: '', ttl: 0 } };
 }
 
 /** Text as part of an id that asynq's tools can put into a URL: two texts have two ids. */

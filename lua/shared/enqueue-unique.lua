@@ -19,19 +19,24 @@ call('ZCARD', retry)
 call('ZCARD', waiting)
 if L then L.open(task_prefix, now, now_nanos) end
 
+-- Moves of a debounced task that are longer keep its lock alive: others end long before it.
+local LONG_DELAY = 86400
+
+local function field(task, name)
+  local value = try('HGET', task.key, name)
+  return type(value) == 'string' and value or nil
+end
+
+-- A task, if it exists. Its other fields are read when they are needed.
 local function read(id)
-  local fields = try('HMGET', task_prefix .. id, 'msg', 'state', 'group', 'trigger', 'start_by', 'waits')
-  if fields.err or not fields[1] then return nil end
-  return {
-    id = id,
-    key = task_prefix .. id,
-    message = fields[1],
-    state = fields[2] or '',
-    waits_for_tasks = fields[2] == 'aggregating' and fields[3] == 'asynq:waiting',
-    trigger = fields[4],
-    start_by = fields[5],
-    waits = fields[6],
-  }
+  local key = task_prefix .. id
+  local state = try('HGET', key, 'state')
+  if type(state) ~= 'string' then return nil end
+  return { id = id, key = key, state = state }
+end
+
+local function waits_for_tasks(task)
+  return task.state == 'aggregating' and field(task, 'group') == 'asynq:waiting'
 end
 
 -- The id that each lock holds, or false.
@@ -39,13 +44,11 @@ local holders = {}
 local existing = 0
 for i = 1, count do
   local lock, policy = KEYS[LOCKS + i], string.sub(policies, i, i)
-  if policy ~= ONCE and holders[lock] == nil then
-    holders[lock] = call('GET', lock)
-    -- The task that follows an active one needs the engine of links.
-    if policy == LATEST and holders[lock] and not L then
-      local owner = read(holders[lock])
-      if owner and owner.state == 'active' then return nil end
-    end
+  if policy ~= ONCE and holders[lock] == nil then holders[lock] = call('GET', lock) end
+  -- The task that follows an active one needs the engine of links.
+  if policy == LATEST and holders[lock] and not L then
+    local owner = read(holders[lock])
+    if owner and owner.state == 'active' then return nil end
   end
 end
 for first = 1, count, 1000 do
@@ -71,18 +74,17 @@ end
 -- A task that has not started, or has ended, as it is.
 local function note_as_is(i, code, id, task, with_message)
   if not task then return note(i, code, id) end
-  flush()
-  local set = task.state == 'scheduled' and scheduled or task.state == 'retry' and retry or task.waits_for_tasks and waiting
-  local state = task.waits_for_tasks and 'waiting' or task.state
-  note(i, code, id, state, with_message and task.message, set and call('ZSCORE', set, id) or '')
+  if #delayed > 0 then flush() end
+  local is_waiting = waits_for_tasks(task)
+  local set = task.state == 'scheduled' and scheduled or task.state == 'retry' and retry or is_waiting and waiting
+  local message = with_message and field(task, 'msg')
+  note(i, code, id, is_waiting and 'waiting' or task.state, message, set and call('ZSCORE', set, id) or '')
 end
 
-local function push(id, key, at)
+local function push(id, at)
   if at then
-    call('HSET', key, 'state', 'scheduled')
     delayed[#delayed + 1], delayed[#delayed + 2] = at, id
   else
-    call('HSET', key, 'state', 'pending', 'pending_since', now_nanos)
     fresh[#fresh + 1] = id
   end
 end
@@ -104,12 +106,17 @@ local function move(task, at, policy)
   elseif task.state == 'retry' then
     local score = call('ZSCORE', retry, id)
     -- It waits for a limit of its handler, and keeps its position.
-    if not at and score and task.waits and string.match(task.waits, '^(%d+)') == score then return false end
+    if not at and score and string.match(field(task, 'waits') or '', '^(%d+)') == score then return false end
     call('ZREM', retry, id)
   else
     return false
   end
-  push(id, key, at)
+  if not at then
+    call('HSET', key, 'state', 'pending', 'pending_since', now_nanos)
+  elseif task.state ~= 'scheduled' then
+    call('HSET', key, 'state', 'scheduled')
+  end
+  push(id, at)
   return true
 end
 
@@ -131,32 +138,39 @@ local function is_unstarted(task)
 end
 
 local function replace(i, owner, own, policy, message, ttl, at, limit)
-  local lock = KEYS[LOCKS + i]
-  local start_by = limit
-  if policy == DEBOUNCE and owner.state ~= 'retry' and owner.start_by then start_by = owner.start_by end
-  if policy == DEBOUNCE and start_by ~= '' and tonumber(at) > tonumber(start_by) then at = start_by end
-  call('HSET', owner.key, 'msg', message .. id_field(owner.id), 'trigger', own)
-  if policy == DEBOUNCE and start_by ~= '' then call('HSET', owner.key, 'start_by', start_by) end
-  call('EXPIRE', lock, ttl)
+  local lock, stored = KEYS[LOCKS + i], message .. id_field(owner.id)
+  if policy == DEBOUNCE and limit ~= '' then
+    local start_by = owner.state ~= 'retry' and field(owner, 'start_by') or limit
+    if tonumber(at) > tonumber(start_by) then at = start_by end
+    call('HSET', owner.key, 'msg', stored, 'trigger', own, 'start_by', start_by)
+  else
+    call('HSET', owner.key, 'msg', stored, 'trigger', own)
+  end
+  if policy ~= DEBOUNCE or at - now > LONG_DELAY then call('EXPIRE', lock, ttl) end
   if move(owner, at, policy) then
     return note(i, REPLACED, owner.id, at and 'scheduled' or 'pending', nil, at)
   end
   note_as_is(i, REPLACED, owner.id, owner)
 end
 
-local function take_lock(i, own, key, ttl)
+local function take_lock(i, own, ttl)
   local lock = KEYS[LOCKS + i]
   call('SET', lock, own, 'EX', ttl)
-  call('HSET', key, 'unique_key', lock)
   holders[lock] = own
+  return lock
 end
 
 local function create(i, own, key, message, ttl, at, start_by)
-  if ttl ~= '' then take_lock(i, own, key, ttl) end
-  call('HSET', key, 'msg', message)
-  if start_by ~= '' then call('HSET', key, 'start_by', start_by) end
-  push(own, key, at)
   created[key] = true
+  local fields = { 'msg', message, 'state', at and 'scheduled' or 'pending' }
+  local function add(name, value)
+    fields[#fields + 1], fields[#fields + 2] = name, value
+  end
+  if not at then add('pending_since', now_nanos) end
+  if ttl ~= '' then add('unique_key', take_lock(i, own, ttl)) end
+  if start_by ~= '' then add('start_by', start_by) end
+  call('HSET', key, unpack(fields))
+  push(own, at)
 end
 
 -- The follower of an active task waits until that has ended, however it ends.
@@ -166,7 +180,7 @@ local function follow(i, owner, own, key, message, ttl, at, deadline)
   local after = { refs = refs, onFailure = 'run', onTimeout = 'run', deadline = till }
   L.watch(owner.id, { k = 'w', to = L.place, id = own, n = 0, d = till }, 'succeeded')
   L.create({ id = own, message = message, processAt = at and tonumber(at), after = after })
-  take_lock(i, own, key, ttl)
+  call('HSET', key, 'unique_key', take_lock(i, own, ttl))
   created[key] = true
   note(i, FOLLOWS, own, 'waiting', nil, deadline)
 end
@@ -175,11 +189,11 @@ end
 local function note_known(i, own, policy, message)
   local task = read(own)
   if not task then return false end
-  if string.sub(resent, i, i) ~= MADE_ID and task.message ~= message then return false end
-  local superseded = policy == SUPERSEDE and call('HGET', task.key, 'supersedes')
+  if string.sub(resent, i, i) ~= MADE_ID and field(task, 'msg') ~= message then return false end
+  local superseded = policy == SUPERSEDE and field(task, 'supersedes')
   if superseded then
     note(i, SUPERSEDED, superseded)
-  elseif task.waits_for_tasks then
+  elseif waits_for_tasks(task) then
     note_as_is(i, FOLLOWS, own, task)
   end
   return true
@@ -198,7 +212,7 @@ local function enqueue(i)
   end
   local holder = holders[lock]
   local owner = holder and read(holder)
-  if owner and resent ~= '0' and owner.trigger == own then return note_as_is(i, REPLACED, holder, owner) end
+  if owner and resent ~= '0' and field(owner, 'trigger') == own then return note_as_is(i, REPLACED, holder, owner) end
   local replaces = policy == REPLACE or policy == DEBOUNCE or policy == LATEST or policy == SUPERSEDE
   if replaces and is_unstarted(owner) then return replace(i, owner, own, policy, message, ttl, at, limit) end
   if holder and policy == EXISTING then return note_as_is(i, FOUND, holder, owner, true) end

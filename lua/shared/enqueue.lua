@@ -17,8 +17,8 @@ for first = 1, count, 1000 do
   existing = existing + call('EXISTS', unpack(KEYS, first + 3, math.min(first + 999, count) + 3))
 end
 
--- The task keys and locks that this call creates.
-local created, locked = {}, {}
+-- The task keys and locks that this call creates, and how many of its locks are held.
+local created, locked, held = {}, {}, 0
 
 -- Whether the earlier call of a resent batch has stored this, and nobody has changed it since.
 local function is_present(key, message)
@@ -32,7 +32,7 @@ end
 
 local function check(i, key, message, lock)
   if is_known_by_id(i, key) then return PRESENT end
-  if lock and (locked[lock] or call('EXISTS', lock) == 1) then
+  if lock and (locked[lock] or held > 0 and call('EXISTS', lock) == 1) then
     local ours = not locked[lock] and is_present(key, message) and try('GET', lock) == string.sub(key, id_start)
     return ours and PRESENT or DUPLICATE
   end
@@ -41,15 +41,16 @@ local function check(i, key, message, lock)
   return nil
 end
 
--- Checks all, and finds what else belongs to a task: its lock with its time to live, its time or group, the set of the group or
--- the group it joins later.
-local statuses, locks, ttls, places, sets, later, delayed_groups = {}, {}, {}, {}, {}, {}, nil
+-- What else belongs to a task: its lock with its time to live, its time or group, the set of the group or the group it joins later.
+local locks, ttls, places, sets, later, delayed_groups = {}, {}, {}, {}, {}, nil
+local every_lock = {}
 local next_key, next_argument = count + 4, count + 6
 for i = 1, count do
-  local key, route = KEYS[i + 3], string.byte(routes, i)
+  local route = string.byte(routes, i)
   if route < LOWER_CASE then
     route = route + TO_LOWER_CASE
     locks[i], ttls[i] = KEYS[next_key], ARGV[next_argument]
+    every_lock[#every_lock + 1] = KEYS[next_key]
     next_key, next_argument = next_key + 1, next_argument + 1
   end
   if route ~= PENDING then
@@ -64,15 +65,24 @@ for i = 1, count do
       next_argument = next_argument + 1
     end
   end
+end
+for first = 1, #every_lock, 1000 do
+  held = held + call('EXISTS', unpack(every_lock, first, math.min(first + 999, #every_lock)))
+end
+
+-- Checks all. Of a call to which nothing is in the way each task is just noted.
+local statuses = {}
+for i = 1, count do
+  local key, lock = KEYS[i + 3], locks[i]
   local status
-  if existing > 0 or locks[i] or created[key] then status = check(i, key, ARGV[i + 5], locks[i]) end
+  if existing > 0 or held > 0 or created[key] or lock and locked[lock] then status = check(i, key, ARGV[i + 5], lock) end
   if room and not status and not places[i] then
     if room > 0 then room = room - 1 else status = FULL end
   end
   statuses[i] = status
   if not status or status == PRESENT then
     created[key] = true
-    if locks[i] then locked[locks[i]] = true end
+    if lock then locked[lock] = true end
   end
 end
 call('LLEN', KEYS[1])
@@ -88,12 +98,14 @@ for i = 1, count do
   if not status then
     local key, lock, place = KEYS[i + 3], locks[i], places[i]
     local id = string.sub(key, id_start)
-    if lock then
-      call('SET', lock, id, 'NX', 'EX', ttls[i])
-      call('HSET', key, 'unique_key', lock)
-    end
+    if lock then call('SET', lock, id, 'NX', 'EX', ttls[i]) end
+    if lock and place then call('HSET', key, 'unique_key', lock) end
     if not place then
-      call('HSET', key, 'msg', ARGV[i + 5], 'state', 'pending', 'pending_since', ARGV[3])
+      if lock then
+        call('HSET', key, 'msg', ARGV[i + 5], 'state', 'pending', 'pending_since', ARGV[3], 'unique_key', lock)
+      else
+        call('HSET', key, 'msg', ARGV[i + 5], 'state', 'pending', 'pending_since', ARGV[3])
+      end
       pending[#pending + 1] = id
     elseif not sets[i] then
       call('HSET', key, 'msg', ARGV[i + 5], 'state', 'scheduled')

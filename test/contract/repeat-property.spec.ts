@@ -47,6 +47,12 @@ const step: fc.Arbitrary<RepeatStep> = fc.oneof(
   },
 ) as fc.Arbitrary<RepeatStep>;
 
+/** Sent again, a call recognises the last trigger that it gave to a task: several for one task may change the order of the queue. */
+function onePerKey(one: RepeatStep): RepeatStep {
+  if (one.do !== 'enqueue' || !one.lost) return one;
+  return { ...one, calls: one.calls.filter(({ key }, at, all) => all.findIndex((other) => other.key === key) === at) };
+}
+
 /** Loses the reply of the next call that enqueues, once it is done. */
 let loses = false;
 
@@ -66,7 +72,7 @@ async function replay(backdoor: RedisBackdoor, steps: readonly RepeatStep[]): Pr
   const onRedis = new RepeatSession(new Driver(await backdoor.world(here), here));
   const inMemory = new RepeatSession(new Driver(memoryWorld(there), there));
   try {
-    for (const one of steps) {
+    for (const one of steps.map(onePerKey)) {
       loses = one.do === 'enqueue' && one.lost;
       const reply = await onRedis.play(one);
       const expected = await inMemory.play(one);
