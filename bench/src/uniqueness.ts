@@ -1,10 +1,9 @@
 /* What it costs to enqueue a task that may be there already: beside plain tasks, and beside the deduplication of BullMQ. */
 import { Queue } from 'bullmq';
-import { AsynqClient, AsynqModule, type EnqueueOptions } from '../../dist/index.js';
+import { AsynqClient, AsynqModule, defineTask } from '../../dist/index.js';
 import { NestFactory } from '@nestjs/core';
 import { timed } from './composition/timed.js';
 import type { Measurement } from './measurement.js';
-import { makePayload } from './system.js';
 
 /** `plain`: no option. `unique`: every task has a key of its own. The others: many calls for each of some keys. */
 const MODES = ['plain', 'unique', 'existing', 'debounce', 'throttle'] as const;
@@ -17,18 +16,26 @@ export const isUniqueness = (kind: string): kind is UniquenessKind => kind.start
 const AT_ONCE = 100;
 const WARM = 2_000;
 
-/** Enqueues task `n` with a key, and resolves when Redis has replied. */
+/** Enqueues a task with a key, and resolves when Redis has replied. */
 interface Door {
-  enqueue(n: number, key: string): Promise<unknown>;
+  enqueue(id: string): Promise<unknown>;
   close(): Promise<void>;
 }
 
-const OURS: Record<Mode, (key: string) => EnqueueOptions<unknown>> = {
-  plain: () => ({}),
-  unique: (key) => ({ key, unique: { for: '1h', by: 'key' } }),
-  existing: (key) => ({ key, unique: { for: '1h', by: 'key', onDuplicate: 'existing' } }),
-  debounce: (key) => ({ key, debounce: { wait: '1h' } }),
-  throttle: (key) => ({ key, throttle: '1h' }),
+interface Keyed {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** About 100 bytes of JSON. */
+const payloadOf = (id: string): Keyed => ({ id, text: 'x'.repeat(80 - id.length) });
+const key = ({ id }: Keyed): string => id;
+const OURS = {
+  plain: defineTask<Keyed>('bench'),
+  unique: defineTask<Keyed>('bench', { key, unique: { for: '1h', by: 'key' } }),
+  existing: defineTask<Keyed>('bench', { key, unique: { for: '1h', by: 'key', onDuplicate: 'existing' } }),
+  debounce: defineTask<Keyed>('bench', { key, debounce: { wait: '1h' } }),
+  throttle: defineTask<Keyed>('bench', { key, throttle: '1h' }),
 };
 
 const HOUR = 3_600_000;
@@ -44,9 +51,9 @@ async function ours(port: number, mode: Mode): Promise<Door> {
   const module = AsynqModule.forRoot({ connection: { host: '127.0.0.1', port }, server: false });
   const app = await NestFactory.createApplicationContext(module, { logger: ['warn', 'error'] });
   const client = app.get<AsynqClient>(AsynqClient);
-  const options = OURS[mode];
+  const task = OURS[mode];
   return {
-    enqueue: (n, key) => client.enqueue('bench', makePayload(n), options(key)),
+    enqueue: (id) => client.enqueue(task, payloadOf(id)),
     close: () => app.close(),
   };
 }
@@ -55,7 +62,7 @@ async function bullmq(port: number, mode: Mode): Promise<Door> {
   const queue = new Queue('bench', { connection: { host: '127.0.0.1', port, maxRetriesPerRequest: null } });
   await queue.waitUntilReady();
   const options = BULLMQ[mode];
-  return { enqueue: (n, key) => queue.add('bench', makePayload(n), options(key)), close: () => queue.close() };
+  return { enqueue: (id) => queue.add('bench', payloadOf(id), options(id)), close: () => queue.close() };
 }
 
 /** @param keys for so many keys; 0: each task has its own. In calls per second. */
@@ -71,8 +78,7 @@ export async function uniqueness(
   const run = async (first: number, end: number): Promise<void> => {
     for (let from = first; from < end; from += AT_ONCE) {
       const calls: Promise<unknown>[] = [];
-      for (let n = from; n < Math.min(from + AT_ONCE, end); n++)
-        calls.push(door.enqueue(n, `key-${keys ? n % keys : n}`));
+      for (let n = from; n < Math.min(from + AT_ONCE, end); n++) calls.push(door.enqueue(`key-${keys ? n % keys : n}`));
       await Promise.all(calls);
     }
   };
