@@ -67,7 +67,7 @@ describe('an outbox in SQLite', () => {
   });
 
   it('needs a file', async () => {
-    await expect(sqliteOutbox(new Database(':memory:')).check()).rejects.toThrow('an outbox in SQLite needs a file');
+    await expect(sqliteOutbox(new Database(':memory:')).check()).rejects.toThrow(/^an outbox in SQLite needs a file/);
   });
 
   it('is not for what has another interface', () => {

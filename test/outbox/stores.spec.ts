@@ -170,6 +170,11 @@ describe.each(KINDS)('the store of $name', (kind) => {
     });
   });
 
+  it('says so when its table is of another version', async () => {
+    await world.sql('ALTER TABLE asynq_outbox DROP COLUMN details');
+    await expect(store.check()).rejects.toThrow(/are missing or of another version \(.*details.*\)/);
+  });
+
   it('refuses what is no transaction', async () => {
     await expect(store.insert({}, [row('a')])).rejects.toMatchObject({ code: 'ASYNQ_INVALID_TASK' });
   });

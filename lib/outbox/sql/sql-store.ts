@@ -49,6 +49,7 @@ export class SqlStore implements OutboxStore {
     try {
       await this.database.transaction(only(sql`SELECT 1 AS one`));
     } catch (cause) {
+      if (cause instanceof InvalidOptionError) throw cause;
       throw new InvalidOptionError(`the database of the outbox cannot be reached (${reasonOf(cause)})`, { cause });
     }
     try {
@@ -140,4 +141,8 @@ export class SqlStore implements OutboxStore {
   }
 }
 
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
+/** Drizzle and others put what the database says into the cause of their own error. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? reasonOf(error.cause) : error.message;
+}
