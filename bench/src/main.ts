@@ -89,6 +89,16 @@ const scenarios: Scenario[] = [
     atOnce,
     systems: ['ours, batch of 100', 'ours, one by one'],
   })),
+  ...[
+    { how: 'one by one', count: n(10_000), atOnce: 1 },
+    { how: '100 at a time', count: n(50_000), atOnce: 100 },
+    { how: 'in bulk of 1000', count: Math.max(1000, n(50_000)), atOnce: 1000 },
+  ].map(({ how, ...sizes }): Scenario => ({
+    title: `acknowledge: enqueue ${how}`,
+    kind: 'enqueue',
+    ...sizes,
+    systems: ['ours, replicated', 'ours, acknowledged'],
+  })),
   ...composed('flows of 10 and a parent', 'flow', 10, n(5_000)),
   ...composed('flows of 2,000 and a parent', 'flow', 2_000, smoke ? 1 : 25),
   ...composed('chains of 100', 'chain', 100, smoke ? 2 : 500),

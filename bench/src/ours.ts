@@ -11,7 +11,13 @@ import { NestFactory } from '@nestjs/core';
 import { IsInt, IsString } from 'class-validator';
 import { Redis } from 'ioredis';
 import { concatMap, type Observable } from 'rxjs';
-import { AsynqClient, AsynqModule, Payload as TaskPayload, TaskHandler } from '../../dist/index.js';
+import {
+  type AcknowledgeOptions,
+  AsynqClient,
+  AsynqModule,
+  Payload as TaskPayload,
+  TaskHandler,
+} from '../../dist/index.js';
 import type { Handle, Payload, System } from './system.js';
 
 /** The function that the handlers call. It is set before the application starts. */
@@ -75,13 +81,17 @@ class BatchTasks {
 const PROVIDERS = { plain: PlainTasks, enhanced: EnhancedTasks, single: SingleTasks, batch: BatchTasks };
 
 /** nestjs-asynq through the full Nest path: a decorated provider method, discovered and started by Nest. */
-export async function ours(port: number, handlers: keyof typeof PROVIDERS = 'plain'): Promise<System> {
+export async function ours(
+  port: number,
+  handlers: keyof typeof PROVIDERS = 'plain',
+  acknowledge: AcknowledgeOptions | false = false,
+): Promise<System> {
   const redis = new Redis(port);
   const connection = { host: '127.0.0.1', port };
   const open: { close(): Promise<void> }[] = [];
   const start = async (server: false | { concurrency: number }) => {
     @Module({
-      imports: [AsynqModule.forRoot({ connection, server })],
+      imports: [AsynqModule.forRoot({ connection, server, acknowledge })],
       providers: [PROVIDERS[handlers]],
     })
     class BenchModule {}

@@ -14,6 +14,8 @@ const systems: Record<string, (port: number) => Promise<System>> = {
   'ours+nest': async (port) => (await import('./ours.js')).ours(port, 'enhanced'),
   'ours, one by one': async (port) => (await import('./ours.js')).ours(port, 'single'),
   'ours, batch of 100': async (port) => (await import('./ours.js')).ours(port, 'batch'),
+  'ours, replicated': async (port) => (await import('./replicated.js')).replicated(port, false),
+  'ours, acknowledged': async (port) => (await import('./replicated.js')).replicated(port, true),
   bullmq: async (port) => (await import('./bullmq.js')).bullmq(port),
   'bee-queue': async (port) => (await import('./bee-queue.js')).beeQueue(port),
 };
