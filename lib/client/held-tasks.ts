@@ -1,7 +1,7 @@
 import { withoutCaller } from '../enqueue/acknowledging.js';
 import type { EnqueueResult } from '../enqueue/enqueue-result.js';
 import { infoOf, type PreparedTask } from '../enqueue/prepared-task.js';
-import { A_ROW, refuseRepeat } from '../enqueue/repeats.js';
+import { refuseRepeatOfRow } from '../enqueue/repeats.js';
 import type { TaskInfo } from '../task/info.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
 import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
@@ -60,7 +60,7 @@ export class HeldTasks {
     const tasks = given.map(withoutCaller);
     const { outbox, onHold } = this.transactions;
     if (outbox && !scope.inProcess) {
-      for (const task of tasks) refuseRepeat(task, A_ROW);
+      for (const task of tasks) refuseRepeatOfRow(task);
       return outbox.write(scope, tasks);
     }
     onHold?.(scope, tasks);

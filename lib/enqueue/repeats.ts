@@ -35,15 +35,21 @@ export interface Repeating {
   readonly repeat: Repeat | undefined;
 }
 
-/** A task of a transaction with an outbox, for messages. */
-export const A_ROW = 'a row of an outbox';
-
 /** For tasks that are created with others. @throws InvalidTaskError */
-export function refuseRepeat({ request, repeats }: PreparedTask, what: string): void {
+export function refuseRepeat(
+  { request, repeats }: PreparedTask,
+  what: string,
+  remedy = 'leave it out, or use a plain unique time',
+): void {
   if (!repeats) return;
-  throw new InvalidTaskError(
-    `${what} cannot have ${repeats}, which task "${request.message.type}" has; leave it out, or use a plain unique time`,
-  );
+  throw new InvalidTaskError(`${what} cannot have ${repeats}, which task "${request.message.type}" has; ${remedy}`);
+}
+
+/** For tasks of a transaction with an outbox. `once` is an id, which a row keeps. @throws InvalidTaskError */
+export function refuseRepeatOfRow(task: PreparedTask): void {
+  if (task.repeats === 'once') return;
+  const remedy = 'enqueue it outside of the transaction, or in the handler of a task that is a row, or use once';
+  refuseRepeat(task, 'a row of an outbox', remedy);
 }
 
 /** What is known of a task when its request is made. */

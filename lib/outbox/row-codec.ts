@@ -16,12 +16,14 @@ interface Details {
   readonly wait?: Wait;
   readonly mark?: MarkRequest;
   readonly missing?: MissingPolicy;
+  /** A task of its id is no surprise. */
+  readonly once?: boolean;
 }
 
 /** A request as it stands in a row. */
-export type RowRequest = EnqueueRequest | PreparedLinks;
+export type RowRequest = (EnqueueRequest | PreparedLinks) & Pick<Details, 'once'>;
 
-export function rowOf({ request }: PreparedTask): NewRow {
+export function rowOf({ request, repeats }: PreparedTask): NewRow {
   const { message, processAt, uniqueTtl, madeId, wait, mark, missing } = request as PreparedLinks;
   const details: Details = {
     ...(processAt !== undefined && { processAt }),
@@ -30,6 +32,7 @@ export function rowOf({ request }: PreparedTask): NewRow {
     ...(wait && { wait }),
     ...(mark && { mark }),
     ...(missing && { missing }),
+    ...(repeats === 'once' && { once: true }),
   };
   const { queue, id, type } = message;
   return { queue, taskId: id, type, message: encodeTaskMessage(message), details: JSON.stringify(details) };

@@ -175,7 +175,7 @@ export class RowSender {
     if (ok) this.ended.push({ id: row.id, state: 'sent' });
     else {
       this.ended.push({ id: row.id, state: 'refused', error: error.message });
-      this.deps.events.emit('refusedAfterCommit', { task: { id, type, queue }, error });
+      if (!request.once) this.deps.events.emit('refusedAfterCommit', { task: { id, type, queue }, error });
     }
   }
 

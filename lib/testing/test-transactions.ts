@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
-import { A_ROW, refuseRepeat } from '../enqueue/repeats.js';
+import { refuseRepeatOfRow } from '../enqueue/repeats.js';
 import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
 import { Scope, type TransactionScope } from '../transactions/transactions.js';
 
@@ -30,7 +30,7 @@ export class TestTransactions {
       return outer && inner ? joined(inner as Scope, outer) : (outer ?? inner);
     };
     transactions.onHold = (scope, tasks) => {
-      if (this.withOutbox) for (const task of tasks) refuseRepeat(task, A_ROW);
+      if (this.withOutbox) for (const task of tasks) refuseRepeatOfRow(task);
       const held = { scope, tasks };
       this.held.add(held);
       scope.afterCommit(async () => void this.held.delete(held));

@@ -134,6 +134,36 @@ describe('an outbox', () => {
     ]);
   });
 
+  it('brings a task with once to its queue once, and is not surprised by the second', async () => {
+    const { app, tasks } = await boot();
+    await app.init();
+    const [asynq, outbox] = [app.get(AsynqClient), app.get(AsynqOutbox)];
+    const warnings: unknown[] = [];
+    const ignore = () => undefined;
+    app.useLogger({ log: ignore, error: ignore, warn: (message: unknown) => void warnings.push(message) });
+    const charge = (n: number) =>
+      world.transaction((tx) => outbox.within(tx, () => asynq.enqueue(Mail, { n }, { key: String(n), once: '1d' })));
+    const { id } = await charge(1);
+    await charge(1);
+    await outbox.drain();
+    expect(tasks.enqueued(Mail)).toMatchObject([{ id, payload: { n: 1 }, retention: 86_400_000 }]);
+    expect(await asynq.enqueue(Mail, { n: 1 }, { key: '1', once: '1d' })).toMatchObject({ id, created: false });
+    await charge(1);
+    await charge(2);
+    await outbox.drain();
+    expect(tasks.enqueued(Mail)).toMatchObject([{ id }, { payload: { n: 2 } }]);
+    expect(await world.sql(`SELECT state FROM asynq_outbox ORDER BY id`)).toEqual(
+      ['sent', 'refused', 'refused', 'sent'].map((state) => ({ state })),
+    );
+    expect(warnings).toEqual([]);
+    const debounced = () => asynq.enqueue(Mail, { n: 1 }, { key: '1', debounce: { wait: '1s' } });
+    const error = await rejection(world.transaction((tx) => outbox.within(tx, debounced)));
+    expect(error.message).toBe(
+      'a row of an outbox cannot have debounce, which task "mail" has; enqueue it outside of the transaction, ' +
+        'or in the handler of a task that is a row, or use once',
+    );
+  });
+
   it('keeps a row that cannot be read, and sends those around it', async () => {
     const { app, tasks } = await boot();
     await app.init();
