@@ -1,9 +1,9 @@
-import { AcknowledgeTimeoutError, ClosedError, InvalidOptionError, InvalidTaskError } from '../errors.js';
+import { AcknowledgeTimeoutError, ClosedError, InvalidOptionError } from '../errors.js';
 import { Relay } from '../links/relay.js';
 import type { AsynqBatch } from '../batches/batch.js';
 import type { BatchRef } from '../batches/batches.js';
 import type { BatchOptions } from '../batches/options.js';
-import { type Acknowledge, readAcknowledge } from '../task/acknowledge.js';
+import { readAcknowledge } from '../task/acknowledge.js';
 import type { TaskContexts } from '../task/contexts.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskInfo } from '../task/info.js';
@@ -13,11 +13,11 @@ import type { StartOptions } from '../workflows/types.js';
 import type { Workflow } from '../workflows/workflow.js';
 import type { WorkflowRun } from '../workflows/workflow-run.js';
 import type { StartResult, WorkflowItem } from '../workflows/workflows.js';
-import { type AnyTask, readItem } from './item.js';
+import { CallPreparer } from './call-preparer.js';
+import type { AnyTask } from './item.js';
 import { resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
-import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
-import { acknowledging } from '../enqueue/acknowledging.js';
-import { Preparer, type TaskKind } from '../enqueue/preparer.js';
+import { injected } from '../enqueue/prepared-task.js';
+import { Preparer } from '../enqueue/preparer.js';
 import type { EnqueueReply } from '../enqueue/producing.js';
 import type { AsynqClientOptions, ClientBroker, ClientHooks } from './client-options.js';
 import { LinkedWork } from './linked-work.js';
@@ -31,8 +31,7 @@ import type { DefinedItem, EnqueueOptions, NamedItem, PayloadArguments } from '.
  * no batching.
  */
 export class AsynqClient {
-  private readonly preparer: Preparer;
-  private readonly acknowledge: Acknowledge | false;
+  private readonly calls: CallPreparer;
   private readonly relay: Relay;
   private readonly sender: Sender;
   /** What is under way besides single calls. */
@@ -45,19 +44,20 @@ export class AsynqClient {
    * @throws InvalidOptionError or InvalidTaskError when an option is invalid
    */
   constructor(
-    private readonly broker: ClientBroker,
+    broker: ClientBroker,
     options: AsynqClientOptions = {},
     private readonly hooks: ClientHooks = {},
   ) {
     requireObject(options, 'client options', InvalidOptionError);
     rejectUnknownKeys(options, ['codec', 'defaults', 'queues', 'acknowledge'], 'client option', InvalidOptionError);
-    this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize);
-    this.acknowledge = readAcknowledge(options.acknowledge ?? false, 'acknowledge of the client');
+    const preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize);
+    const acknowledge = readAcknowledge(options.acknowledge ?? false, 'acknowledge of the client');
+    this.calls = new CallPreparer(preparer, acknowledge, broker.clock);
     this.relay = hooks.relay ?? new Relay(broker.links, hooks.events);
     this.sender = new Sender(broker, this.relay, hooks, roomsOf(resolveQueueSettings(options.queues)));
     this.linked = new LinkedWork({
       broker,
-      preparer: this.preparer,
+      preparer,
       relay: this.relay,
       events: hooks.events,
       tracing: hooks.tracing,
@@ -88,8 +88,8 @@ export class AsynqClient {
   enqueue(type: string, payload?: unknown, options?: EnqueueOptions<unknown>): Promise<TaskInfo>;
   async enqueue(task: AnyTask, payload?: unknown, options?: EnqueueOptions<never>): Promise<TaskInfo> {
     this.requireOpen();
-    const { preparer, hooks } = this;
-    const prepared = this.prepare(preparer.kindOf(task, options), payload, this.broker.clock.now());
+    const { hooks } = this;
+    const prepared = this.calls.one(task, payload, options);
     const span = hooks.tracing?.startEnqueue(prepared.request.message);
     const sent = injected(prepared, span);
     const held = this.sender.holdOne(sent, span);
@@ -134,15 +134,8 @@ export class AsynqClient {
     options?: EnqueueOptions<never>,
   ): Promise<EnqueueResult[]> {
     this.requireOpen();
-    const now = this.broker.clock.now();
-    if (Array.isArray(first))
-      return this.track(this.sender.sendMany(first.length, this.itemReader(first, now), undefined));
-    if (!Array.isArray(payloads)) {
-      throw new InvalidTaskError('enqueueMany takes an array of tasks, or a task and an array of payloads');
-    }
-    const kind = this.preparer.kindOf(first as AnyTask, options);
-    const prepare = (index: number): PreparedTask => this.prepare(kind, payloads[index], now);
-    return this.track(this.sender.sendMany(payloads.length, prepare, kind.settings.queue));
+    const { count, prepare, queue } = this.calls.many(first, payloads, options);
+    return this.track(this.sender.sendMany(count, prepare, queue));
   }
 
   /**
@@ -254,16 +247,5 @@ export class AsynqClient {
 
   private requireOpen(): void {
     if (this.closing) throw new ClosedError('the client is closed; enqueue before the application shuts down');
-  }
-
-  private prepare(kind: TaskKind, payload: unknown, now: number): PreparedTask {
-    return acknowledging(this.preparer.prepare(kind, payload, now), kind.acknowledge, this.acknowledge);
-  }
-
-  private itemReader(items: readonly unknown[], now: number) {
-    return (index: number): PreparedTask => {
-      const item = readItem(items[index], 'a task of enqueueMany');
-      return this.prepare(this.preparer.kindOf(item.task, item.options), item.payload, now);
-    };
   }
 }

@@ -1,0 +1,55 @@
+import type { Clock } from '../clock.js';
+import { acknowledging } from '../enqueue/acknowledging.js';
+import type { Preparer, TaskKind } from '../enqueue/preparer.js';
+import type { PreparedTask } from '../enqueue/prepared-task.js';
+import { InvalidTaskError } from '../errors.js';
+import type { Acknowledge } from '../task/acknowledge.js';
+import { type AnyTask, readItem } from './item.js';
+import type { EnqueueOptions } from './types.js';
+
+/** The tasks of one call, each prepared when it is its turn. */
+export interface PreparedCall {
+  readonly count: number;
+  /** @throws InvalidTaskError about this task */
+  readonly prepare: (index: number) => PreparedTask;
+  /** Of all of them; `undefined`: each has its own. */
+  readonly queue: string | undefined;
+}
+
+/** Makes requests of what the methods of a client are called with. */
+export class CallPreparer {
+  constructor(
+    private readonly preparer: Preparer,
+    private readonly acknowledge: Acknowledge | false,
+    private readonly clock: Clock,
+  ) {}
+
+  /** @throws InvalidTaskError */
+  one(task: AnyTask, payload: unknown, options: EnqueueOptions<never> | undefined): PreparedTask {
+    return this.prepare(this.preparer.kindOf(task, options), payload, this.clock.now());
+  }
+
+  /** @throws InvalidTaskError about all of them */
+  many(first: unknown, payloads: readonly unknown[] | undefined, options?: EnqueueOptions<never>): PreparedCall {
+    const now = this.clock.now();
+    if (Array.isArray(first)) return this.items(first, now);
+    if (!Array.isArray(payloads)) {
+      throw new InvalidTaskError('enqueueMany takes an array of tasks, or a task and an array of payloads');
+    }
+    const kind = this.preparer.kindOf(first as AnyTask, options);
+    const prepare = (index: number): PreparedTask => this.prepare(kind, payloads[index], now);
+    return { count: payloads.length, prepare, queue: kind.settings.queue };
+  }
+
+  private items(items: readonly unknown[], now: number): PreparedCall {
+    const prepare = (index: number): PreparedTask => {
+      const item = readItem(items[index], 'a task of enqueueMany');
+      return this.prepare(this.preparer.kindOf(item.task, item.options), item.payload, now);
+    };
+    return { count: items.length, prepare, queue: undefined };
+  }
+
+  private prepare(kind: TaskKind, payload: unknown, now: number): PreparedTask {
+    return acknowledging(this.preparer.prepare(kind, payload, now), kind.acknowledge, this.acknowledge);
+  }
+}
