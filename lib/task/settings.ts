@@ -148,10 +148,7 @@ export function applyOptions(base: TaskSettings, options: TaskOptions, further: 
 }
 
 /** The last option about repeats replaces an earlier one. */
-function repeat(draft: Draft, settings: RepeatSettings): void {
-  draft.unique = 0;
-  draft.repeat = settings;
-}
+const repeat = (draft: Draft, settings: RepeatSettings): Draft => Object.assign(draft, { unique: 0, repeat: settings });
 
 /** `false` ends only the option of this name. */
 function repeatSwitch(draft: Draft, option: 'latest' | 'supersede', value: unknown): void {
