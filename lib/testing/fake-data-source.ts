@@ -14,14 +14,22 @@ interface Subscriber {
 
 type Work = (manager: object) => Promise<unknown>;
 
+/** Methods that a DataSource and its EntityManager share. */
+interface Shared {
+  query(...rest: unknown[]): unknown;
+  getRepository(entity: unknown): object;
+}
+
 /**
  * A DataSource of TypeORM without a database: `@Transactional()` methods of `typeorm-transactional`, and of
- * `@nestjs-cls/transactional` with its adapter for TypeORM, commit when they return and roll back when they throw.
+ * `@nestjs-cls/transactional` with its adapter for TypeORM, commit when they return and roll back when they throw. `TypeOrmModule` of
+ * `@nestjs/typeorm` starts on it, and its repositories are what `getRepository` returns.
  *
  * @example
  * .overrideProvider(DataSource).useValue(fakeDataSource<DataSource>({ query: async () => [] }))
  *
- * @param methods what the code under test calls on an EntityManager
+ * @param methods what the code under test calls on an EntityManager, or by these names on the DataSource: `query`, `getRepository`.
+ * Without `getRepository` all repositories are empty objects
  */
 export function fakeDataSource<Source extends object = object>(methods: object = {}): Source {
   return new FakeDataSource(methods) as object as Source;
@@ -31,6 +39,8 @@ class FakeDataSource {
   readonly isInitialized = true;
   readonly options = { type: 'postgres' };
   readonly subscribers: Subscriber[] = [];
+  /** `@nestjs/typeorm` looks for trees in it. */
+  readonly entityMetadatas: readonly object[] = [];
   readonly manager: object;
 
   constructor(private readonly methods: object) {
@@ -48,13 +58,22 @@ class FakeDataSource {
 
   async destroy(): Promise<void> {}
 
+  query(...rest: unknown[]): unknown {
+    return (this.manager as Shared).query(...rest);
+  }
+
+  getRepository(entity: unknown): object {
+    return (this.manager as Shared).getRepository(entity);
+  }
+
   createQueryRunner(): never {
     throw new TestingError(noDatabase);
   }
 
   private managerOf(queryRunner: { isTransactionActive: boolean } | undefined): object {
     const transaction = (...rest: unknown[]) => this.run(queryRunner ?? { isTransactionActive: true }, rest);
-    return Object.assign(Object.create(this.methods) as object, { queryRunner, transaction });
+    const manager = Object.assign(Object.create(this.methods) as object, { queryRunner, transaction });
+    return 'getRepository' in manager ? manager : Object.assign(manager, { getRepository: () => ({}) });
   }
 
   /** A transaction of a connection; a savepoint, when there is one on it. */

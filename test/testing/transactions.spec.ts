@@ -98,6 +98,16 @@ describe('fakeDataSource', () => {
     await source.destroy();
   });
 
+  it('has repositories, as @nestjs/typeorm asks for them', async () => {
+    const repository = { find: async () => [{ id: 1 }] };
+    const source = fakeDataSource<DataSource>({ query: async () => 'rows', getRepository: () => repository });
+    expect(source.entityMetadatas.find(() => true)).toBeUndefined();
+    expect(source.getRepository('User')).toBe(repository);
+    expect(await source.transaction(async (manager) => manager.getRepository('User'))).toBe(repository);
+    expect(await source.query('SELECT')).toBe('rows');
+    expect(fakeDataSource<DataSource>().getRepository('User')).toEqual({});
+  });
+
   it('has no connections, and says what to do', () => {
     expect(() => fakeDataSource<DataSource>().createQueryRunner()).toThrow(
       'there is no database behind a fakeDataSource(): override what uses its connections, such as AsynqOutbox by InMemoryOutbox',
