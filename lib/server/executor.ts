@@ -1,51 +1,30 @@
 import type { Broker, DamagedTask, ExchangeReply, LeasedTask } from '../broker/broker.js';
 import type { Clock } from '../clock.js';
-import {
-  DeadlineExceededError,
-  HandlerNotFoundError,
-  LeaseExpiredError,
-  ShutdownError,
-  type AsynqError,
-} from '../errors.js';
-import type { AsynqEvents } from '../events/events.js';
+import { DeadlineExceededError, LeaseExpiredError, ShutdownError, type AsynqError } from '../errors.js';
 import type { Relay } from '../links/relay.js';
-import type { Tracing } from '../tracing/tracing.js';
-import type { Expiry } from '../wire/expiry.js';
-import { UNIQUE_UNTIL_HEADER, UNTIL_STARTED } from '../wire/unique-until.js';
 import { abort } from './attempt/abort.js';
+import { Admission, type AdmissionOptions, type Admitted } from './attempt/admission.js';
 import { ActiveTask, unreadableMessage, type Verdict } from './attempt/active-task.js';
 import type { AttemptServices } from './attempt/attempt-services.js';
 import { BatchCalls } from './attempt/batch-calls.js';
 import { callHandler } from './attempt/call-handler.js';
 import { Collectors } from './attempt/collectors.js';
 import type { Attempts } from './attempt/attempts.js';
-import { price } from './attempt/price.js';
 import { Deadlines } from './attempt/deadlines.js';
-import { passedExpiry, reportExpired } from './attempt/expiry.js';
 import type { BatchHandling, TaskHandlerEntry } from './attempt/handler.js';
 import type { Limiter } from './attempt/limiter.js';
-import type { Limiters } from './attempt/limiters.js';
-import type { Mux } from './attempt/mux.js';
-import type { NewerPayloads } from './attempt/newer-payloads.js';
 import { reportFinished, reportStarted } from './attempt/report.js';
-import type { Verdicts } from './attempt/verdict.js';
 import { takeBatch } from './fetching/batch.js';
 import type { Exchanger } from './fetching/processor.js';
 import type { QueueListener } from './fetching/queue-listener.js';
 import type { QueueRegistry } from './fetching/queue-registry.js';
 import type { QueueState } from './fetching/queue-state.js';
 
-export interface ExecutorOptions {
+export interface ExecutorOptions extends AdmissionOptions {
   readonly broker: Pick<Broker, 'consumer' | 'uniqueness'>;
   readonly relay: Pick<Relay, 'carry'>;
   readonly clock: Clock;
-  readonly events: AsynqEvents;
-  readonly tracing: Tracing | undefined;
   readonly queues: QueueRegistry;
-  readonly mux: Mux;
-  readonly limiters: Limiters;
-  readonly newerPayloads: NewerPayloads;
-  readonly verdicts: Verdicts;
   readonly services: AttemptServices;
   readonly listener: QueueListener;
 }
@@ -55,23 +34,24 @@ export interface ExecutorOptions {
  *
  * - `exchange` settles what has finished in a queue and claims new tasks, in one call to Redis.
  * - `claim` makes an attempt of each of them.
- * - `admit` ends a task that has expired, finds the handler and asks its limiter. The task is deferred to a waitlist at a limit, or when its payload is newer than
- *   the handler.
+ * - `admit` takes a slot; `attempt/admission.ts` finds the handler and decides whether the task may run now.
  * - `run` calls the handler; `collect` puts a task of a batch handler beside others, and `attempt/batch-calls.ts` calls that.
  * - `conclude` gives the attempt its verdict: the handler's, or that of a deadline, cancellation or
  *   lost lease before. A handler that goes on keeps its slot and changes nothing.
  * - `settle` ends the attempt when an exchange has stored the verdict.
  */
-export class Executor implements Exchanger, Attempts {
+export class Executor implements Exchanger, Attempts, Admitted {
   running = 0;
   /** How many tasks it has claimed so far. */
   claimed = 0;
   private accepts = false;
   private readonly deadlines: Deadlines;
+  private readonly admission: Admission;
   readonly collectors: Collectors;
 
   constructor(private readonly options: ExecutorOptions) {
     this.deadlines = new Deadlines(options.clock, this);
+    this.admission = new Admission(options, this);
     this.collectors = new Collectors(options.mux.entries(), options.clock, new BatchCalls(options, this));
   }
 
@@ -152,66 +132,12 @@ export class Executor implements Exchanger, Attempts {
     this.concludeUnrun(task, this.options.verdicts.damaged(task, error));
   }
 
-  /** Takes a slot, and runs the task as soon as its limits allow. */
   private admit(task: ActiveTask, isLimited = true): void {
     this.running += 1;
-    const expiry = task.message.headers && passedExpiry(task);
-    if (expiry) return this.expire(task, expiry);
-    const handler = (task.handler = this.options.mux.find(task.type));
-    if (!handler) return this.refuse(task, new HandlerNotFoundError(task.type));
-    const newer = task.message.headers && this.options.newerPayloads.waitlistOf(task, handler);
-    if (newer) return this.defer(task, newer);
-    const limiter = this.options.limiters.of(handler);
-    if (!limiter) return this.begin(task, handler);
-    const unpriced = limiter.hasCosts ? price(task, limiter.limits.rate) : undefined;
-    if (unpriced) return this.refuse(task, unpriced);
-    if (!isLimited) return this.begin(task, handler);
-    const admitted = limiter.admit(task);
-    if (admitted === true) this.begin(task, handler);
-    else if (admitted === false) this.defer(task, limiter.scope);
-    else void this.admitLater(task, handler, limiter.scope, admitted);
+    this.admission.admit(task, isLimited);
   }
 
-  /** The limiter asks Redis; the attempt may end meanwhile. */
-  private async admitLater(task: ActiveTask, handler: TaskHandlerEntry, scope: string, admitted: Promise<boolean>) {
-    if (!(await admitted)) this.defer(task, scope);
-    else if (task.verdict || task.lost || task.aborted) this.end(task, false, task.aborted);
-    else this.begin(task, handler);
-  }
-
-  /** Its payload is too new, or a limit of its handler was reached: it waits as if it had not been claimed. */
-  private defer(task: ActiveTask, waitlist: string): void {
-    this.conclude(task, this.options.verdicts.wait(task, waitlist));
-    this.end(task, false, undefined);
-  }
-
-  private expire(task: ActiveTask, expiry: Expiry): void {
-    task.span = this.options.tracing?.startProcess(task);
-    reportExpired(this.options.events, task, expiry);
-    this.conclude(task, this.options.verdicts.expired(task, expiry));
-    this.end(task, false, undefined);
-  }
-
-  /** Frees the lock of a task that is unique until a handler begins. */
-  private begin(task: ActiveTask, handler: TaskHandlerEntry): void {
-    const { uniqueKey, headers } = task.message;
-    if (uniqueKey !== '' && headers?.[UNIQUE_UNTIL_HEADER] === UNTIL_STARTED) void this.beginUnlocked(task, handler);
-    else this.run(task, handler);
-  }
-
-  /** Without Redis the lock stays: the task goes back, as its handler would run while it keeps others out. */
-  private async beginUnlocked(task: ActiveTask, handler: TaskHandlerEntry): Promise<void> {
-    const { broker, verdicts } = this.options;
-    try {
-      await broker.uniqueness.release(task.queue, task.message.uniqueKey, task.id);
-    } catch {
-      this.conclude(task, verdicts.requeue(task));
-    }
-    if (task.verdict || task.lost || task.aborted) this.end(task, false, task.aborted);
-    else this.run(task, handler);
-  }
-
-  private run(task: ActiveTask, handler: TaskHandlerEntry): void {
+  run(task: ActiveTask, handler: TaskHandlerEntry): void {
     const { events, tracing } = this.options;
     if (task.deadlineAt <= task.startedAt) return this.refuse(task, new DeadlineExceededError());
     if (handler.batch) return this.collect(task, handler.batch);
@@ -229,7 +155,7 @@ export class Executor implements Exchanger, Attempts {
   }
 
   /** A failure without a handler. */
-  private refuse(task: ActiveTask, error: AsynqError): void {
+  refuse(task: ActiveTask, error: AsynqError): void {
     task.span = this.options.tracing?.startProcess(task);
     this.end(task, false, error);
   }
@@ -263,7 +189,7 @@ export class Executor implements Exchanger, Attempts {
   }
 
   /** The first verdict stands. */
-  private conclude(task: ActiveTask, verdict: Verdict): void {
+  conclude(task: ActiveTask, verdict: Verdict): void {
     if (task.verdict || task.lost) return;
     const { clock, queues, listener } = this.options;
     task.verdict = verdict;
