@@ -14,7 +14,9 @@ export const TASKS: Wording = {
     );
   },
   rowsUnsent: ({ queue, rows, error }, logger) =>
-    logger.warn(`${count(rows, 'row')} of the outbox wait for queue "${queue}", trying again: ${errorText(error)}`),
+    logger.warn(
+      `Queue "${queue}" does not take ${count(rows, 'row')} of the outbox, trying again: ${errorText(error)}`,
+    ),
   rowPoisoned: ({ row, queue, error }, logger) =>
     logger.error(`Row ${row} of the outbox, for queue "${queue}", cannot become a task: ${errorText(error)}`),
   handlerStuck: ({ task, reason, seconds }, logger) =>

@@ -90,7 +90,7 @@ function missingText({ hasQueue, similar }: Of<'missing'>): string {
 
 const ARCHIVED: Readonly<Record<Of<'archived'>['cause'], string>> = {
   retries: 'It is archived: its last attempt failed, and it has no retry left',
-  failure: 'It is archived: it failed with retries left, for good or until somebody archived it',
+  failure: 'It is archived with retries left: its last error is one that is not tried again, or somebody archived it',
   prerequisite: 'It is archived: a task it waits for has failed; it is revived when that succeeds after all',
   action: 'It is archived: it was archived before it had failed, by an action, a limit of time or a lost server',
 };
