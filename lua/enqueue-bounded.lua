@@ -1,4 +1,5 @@
--- What enqueue.lua does, but creates a task that would be pending only while fewer than so many are: ProducerRole.enqueueBounded.
+-- What enqueue.lua does, but a task that would be pending is created only while the queue has fewer than `number` of them:
+-- ProducerRole.enqueueBounded.
 --
 -- KEYS
 --   1 pending

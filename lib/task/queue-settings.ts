@@ -13,8 +13,8 @@ export interface ArchiveSettings {
 /** A queue, for whoever puts tasks into it or archives them: give every process the same. */
 export interface QueueSettings {
   /**
-   * Tasks that `enqueue`, `enqueueMany` and method calls of this process would make pending are refused (QueueFullError) while so many
-   * are. Delayed tasks, and those of a group or that wait for others, take no room. Nothing that is accepted already is ever refused.
+   * While the queue has this many pending tasks, `enqueue`, `enqueueMany` and method calls of this process are refused (QueueFullError) if
+   * their task would be pending. Delayed tasks, and those of a group or that wait for others, take no room. Nothing that is accepted already is ever refused.
    * Default: no limit.
    */
   maxPending?: number;

@@ -1,23 +1,19 @@
-import { Injectable, Module } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { ClsPluginTransactional, Propagation, Transactional } from '@nestjs-cls/transactional';
-import { TransactionalAdapterTypeOrm } from '@nestjs-cls/transactional-adapter-typeorm';
 import { AsynqClient, AsynqModule, clsTransactions, defineTask, typeormTransactions } from 'nestjs-asynq';
 import { AsynqOutbox, AsynqOutboxModule, pgOutbox, typeormOutbox } from 'nestjs-asynq/outbox';
 import { AsynqTester, fakeDataSource, InMemoryOutbox } from 'nestjs-asynq/testing';
-import { ClsModule } from 'nestjs-cls';
 import { DataSource } from 'typeorm';
 import {
   addTransactionalDataSource,
   deleteDataSourceByName,
   initializeTransactionalContext,
-  Propagation as TypeormPropagation,
   StorageDriver,
-  Transactional as TypeormTransactional,
 } from 'typeorm-transactional';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { compile, rejection, testApp } from '../nest/support.js';
-import { describeTransactions, type Unit } from '../transactions/suite.js';
+import { describeTransactions } from '../transactions/suite.js';
+import { ClsUnit, clsOn, typeormUnit } from '../transactions/units.js';
 
 const Mail = defineTask<{ n: number }>('mail');
 const failed = new Error('roll back');
@@ -25,51 +21,15 @@ const failed = new Error('roll back');
 @Module({ providers: [{ provide: DataSource, useFactory: () => fakeDataSource() }], exports: [DataSource] })
 class FakeDatabaseModule {}
 
-const cls = () =>
-  ClsModule.forRoot({
-    plugins: [
-      new ClsPluginTransactional({
-        imports: [FakeDatabaseModule],
-        adapter: new TransactionalAdapterTypeOrm({ dataSourceToken: DataSource }),
-      }),
-    ],
-  });
-
-@Injectable()
-class ClsUnit implements Unit {
-  @Transactional()
-  required<T>(work: () => Promise<T>): Promise<T> {
-    return work();
-  }
-
-  @Transactional(Propagation.NotSupported)
-  notSupported<T>(work: () => Promise<T>): Promise<T> {
-    return work();
-  }
-
-  @Transactional(Propagation.Nested)
-  nested<T>(work: () => Promise<T>): Promise<T> {
-    return work();
-  }
-}
-
-@Injectable()
-class TypeormUnit implements Unit {
-  @TypeormTransactional({ connectionName: 'fake' })
-  required<T>(work: () => Promise<T>): Promise<T> {
-    return work();
-  }
-
-  @TypeormTransactional({ connectionName: 'fake', propagation: TypeormPropagation.NOT_SUPPORTED })
-  notSupported<T>(work: () => Promise<T>): Promise<T> {
-    return work();
-  }
-}
+const TypeormUnit = typeormUnit('fake');
 
 beforeAll(() => void initializeTransactionalContext({ storageDriver: StorageDriver.ASYNC_LOCAL_STORAGE }));
 
 describeTransactions('clsTransactions() on a fakeDataSource()', async () => {
-  const { app, tasks } = await testApp({ imports: [cls()], providers: [ClsUnit] }, { transactions: clsTransactions() });
+  const { app, tasks } = await testApp(
+    { imports: [clsOn(FakeDatabaseModule)], providers: [ClsUnit] },
+    { transactions: clsTransactions() },
+  );
   const unit = app.get(ClsUnit);
   return { asynq: app.get(AsynqClient), tasks, unit, savepoint: (work) => unit.nested(work) };
 });
@@ -178,7 +138,7 @@ describe('AsynqTester.transaction', () => {
 
   it('holds what transactions of the application have committed in it', async () => {
     const { app, tasks } = await testApp(
-      { imports: [cls()], providers: [ClsUnit] },
+      { imports: [clsOn(FakeDatabaseModule)], providers: [ClsUnit] },
       { transactions: clsTransactions() },
     );
     const asynq = app.get(AsynqClient);
@@ -206,7 +166,7 @@ describe('AsynqTester.transaction', () => {
 
   it('shows what transactions of the application hold', async () => {
     const { app, tasks } = await testApp(
-      { imports: [cls()], providers: [ClsUnit] },
+      { imports: [clsOn(FakeDatabaseModule)], providers: [ClsUnit] },
       { transactions: clsTransactions() },
     );
     await app.get(ClsUnit).required(async () => {

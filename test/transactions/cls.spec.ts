@@ -1,18 +1,12 @@
 import { Injectable, Module, ParseIntPipe } from '@nestjs/common';
-import {
-  ClsPluginTransactional,
-  NoOpTransactionalAdapter,
-  Propagation,
-  Transactional,
-  TransactionHost,
-} from '@nestjs-cls/transactional';
-import { TransactionalAdapterTypeOrm } from '@nestjs-cls/transactional-adapter-typeorm';
+import { ClsPluginTransactional, NoOpTransactionalAdapter, TransactionHost } from '@nestjs-cls/transactional';
 import { ClsModule } from 'nestjs-cls';
 import { AsynqClient, clsTransactions, InjectTasks, Payload, TaskHandler, type TasksOf } from 'nestjs-asynq';
 import { DataSource } from 'typeorm';
 import { describe, expect, it } from 'vitest';
 import { rejection, testApp } from '../nest/support.js';
-import { describeTransactions, type Unit } from './suite.js';
+import { describeTransactions } from './suite.js';
+import { ClsUnit, clsOn } from './units.js';
 
 const dataSource = new DataSource({ type: 'sqljs' });
 
@@ -30,36 +24,11 @@ const dataSource = new DataSource({ type: 'sqljs' });
 })
 class DatabaseModule {}
 
-const cls = () =>
-  ClsModule.forRoot({
-    plugins: [
-      new ClsPluginTransactional({
-        imports: [DatabaseModule],
-        adapter: new TransactionalAdapterTypeOrm({ dataSourceToken: DataSource }),
-      }),
-    ],
-  });
-
-@Injectable()
-class ClsUnit implements Unit {
-  @Transactional()
-  required<T>(work: () => Promise<T>): Promise<T> {
-    return work();
-  }
-
-  @Transactional(Propagation.NotSupported)
-  notSupported<T>(work: () => Promise<T>): Promise<T> {
-    return work();
-  }
-
-  @Transactional(Propagation.Nested)
-  nested<T>(work: () => Promise<T>): Promise<T> {
-    return work();
-  }
-}
-
 describeTransactions('clsTransactions()', async () => {
-  const { app, tasks } = await testApp({ imports: [cls()], providers: [ClsUnit] }, { transactions: clsTransactions() });
+  const { app, tasks } = await testApp(
+    { imports: [clsOn(DatabaseModule)], providers: [ClsUnit] },
+    { transactions: clsTransactions() },
+  );
   const unit = app.get(ClsUnit);
   return { asynq: app.get(AsynqClient), tasks, unit, savepoint: (work) => unit.nested(work) };
 });
@@ -91,7 +60,7 @@ describe('clsTransactions()', () => {
       constructor(@InjectTasks(Mails) readonly mails: TasksOf<Mails>) {}
     }
     const { app, tasks } = await testApp(
-      { imports: [cls()], providers: [ClsUnit, Signup] },
+      { imports: [clsOn(DatabaseModule)], providers: [ClsUnit, Signup] },
       { transactions: clsTransactions() },
     );
     const { mails } = app.get(Signup);
@@ -121,7 +90,10 @@ describe('clsTransactions()', () => {
         'AsynqModule option transactions is clsTransactions(), but there is no TransactionHost; ' +
         'register the ClsPluginTransactional of @nestjs-cls/transactional in ClsModule',
     });
-    const named = testApp({ imports: [cls()] }, { transactions: clsTransactions({ connectionName: 'billing' }) });
+    const named = testApp(
+      { imports: [clsOn(DatabaseModule)] },
+      { transactions: clsTransactions({ connectionName: 'billing' }) },
+    );
     expect((await rejection(named)).message).toContain('no TransactionHost with the connectionName "billing"');
   });
 

@@ -1,30 +1,17 @@
-import { Injectable } from '@nestjs/common';
 import { AsynqClient, typeormTransactions } from 'nestjs-asynq';
 import { DataSource } from 'typeorm';
 import {
   addTransactionalDataSource,
   deleteDataSourceByName,
   initializeTransactionalContext,
-  Propagation,
   StorageDriver,
-  Transactional,
 } from 'typeorm-transactional';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { rejection, testApp } from '../nest/support.js';
-import { describeTransactions, type Unit } from './suite.js';
+import { describeTransactions } from './suite.js';
+import { typeormUnit } from './units.js';
 
-@Injectable()
-class TypeormUnit implements Unit {
-  @Transactional({ connectionName: 'main' })
-  required<T>(work: () => Promise<T>): Promise<T> {
-    return work();
-  }
-
-  @Transactional({ connectionName: 'main', propagation: Propagation.NOT_SUPPORTED })
-  notSupported<T>(work: () => Promise<T>): Promise<T> {
-    return work();
-  }
-}
+const TypeormUnit = typeormUnit('main');
 
 beforeAll(() => void initializeTransactionalContext({ storageDriver: StorageDriver.ASYNC_LOCAL_STORAGE }));
 

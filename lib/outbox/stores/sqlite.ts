@@ -24,7 +24,7 @@ const LONGEST_PAUSE_MS = 50;
 
 /**
  * The outbox in a file of SQLite, by `better-sqlite3` or `libsql`. A transaction is the connection between BEGIN and
- * COMMIT: `db.transaction()` of these libraries is over before a promise resolves, and is of no use here.
+ * COMMIT: `db.transaction()` of these libraries ends before a promise resolves, so it cannot be used here.
  *
  * @example
  * AsynqOutboxModule.forRoot({ store: sqliteOutbox(new Database('app.db')) })
