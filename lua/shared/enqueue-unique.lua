@@ -224,6 +224,7 @@ local function enqueue(i)
   create(i, own, key, message, ttl, at, policy == DEBOUNCE and limit or '')
   if policy == SUPERSEDE and owner and owner.state == 'active' then
     call('HSET', key, 'supersedes', holder)
+    call('HSET', owner.key, 'superseded_by', own) -- it does not come again: shared/exchange.lua
     note(i, SUPERSEDED, holder)
   end
 end

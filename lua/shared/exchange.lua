@@ -118,7 +118,12 @@ else
   for i = 1, count do
     local id, item = ids[i], specials[i]
     local kind = item and item.kind or DONE
-    if missing[i] or settled[id] == LISTED or (kind ~= DONE and try('HGET', KEYS[HASHES + i], 'state') ~= 'active') then
+    local fields = kind ~= DONE and try('HMGET', KEYS[HASHES + i], 'state', 'superseded_by')
+    -- A superseded task that would come again would run after the one that is newer: it is revoked.
+    if fields and fields[2] and (kind == RETRY or kind == RETRY_FAILED or kind == REQUEUE or kind == WAIT) then
+      kind, item.kind, item.time, item.result, item.key = DONE, DONE, '1', '', nil
+    end
+    if missing[i] or settled[id] == LISTED or (fields and fields[1] ~= 'active') then
       lost = lost + 1
       reply[lost + 3] = i
     else

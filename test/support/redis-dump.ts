@@ -21,6 +21,7 @@ const FIELDS = new Set([
   'trigger',
   'start_by',
   'supersedes',
+  'superseded_by',
 ]);
 
 /** What links add to a task, see lua/shared/waits.lua. */

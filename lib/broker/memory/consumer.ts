@@ -15,6 +15,7 @@ import { ARCHIVED, REVOKED } from './links/texts.js';
 import type { MemoryState } from './memory-state.js';
 import { trimArchived } from './maintenance.js';
 import { type QueueStore, type TaskRecord, storedMessage, wellFormed } from './queue-store.js';
+import { countsAsFailed, countsAsProcessed, withoutReturn } from './settlements.js';
 
 export class MemoryConsumer implements ConsumerRole {
   constructor(
@@ -66,16 +67,18 @@ function exchange(
     'message' in item && item.message ? storedMessage(item.message) : undefined,
   );
   const linked = links.isLinked(queue);
-  const settled = request.settle.map((item, index): SettleStatus => {
-    const record = store.leased(item.lease);
+  const written: Settlement[] = [];
+  const settled = request.settle.map((given, index): SettleStatus => {
+    const record = store.leased(given.lease);
     if (!record) return 'lost';
     const { result } = record;
+    const item = record.isSuperseded ? withoutReturn(given) : given;
+    written.push(item);
     record.msg = messages[index] ?? record.msg;
     settle(store, item, wellFormed(item.lease.id), record, now);
     if (linked) notifyOfEnd(links, wellFormed(queue), item, result);
     return 'settled';
   });
-  const written = request.settle.filter((_, index) => settled[index] === 'settled');
   store.processed.add(written.filter(countsAsProcessed).length, now);
   store.failed.add(written.filter(countsAsFailed).length, now);
   if (linked) links.work(); // what this releases here can be claimed by this call
@@ -118,12 +121,6 @@ function limitTake(
   if (startable < wanted) [wanted, limitedFor] = [startable, Math.max(limitedFor, starts.untilFewer(now))];
   return { wanted, limitedFor };
 }
-
-const countsAsFailed = (item: Settlement): boolean =>
-  item.kind === 'archive' || (item.kind === 'retry' && item.countAsFailure);
-
-const countsAsProcessed = (item: Settlement): boolean =>
-  item.kind === 'done' || item.kind === 'complete' || countsAsFailed(item);
 
 function settle(store: QueueStore, item: Settlement, id: string, record: TaskRecord, now: number): void {
   store.lease.delete(id);

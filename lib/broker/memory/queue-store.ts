@@ -43,6 +43,8 @@ export interface TaskRecord {
   after?: WaitRecord | undefined;
   /** When it starts at the latest, if it is debounced; Unix seconds. */
   startBy?: number | undefined;
+  /** Whether a newer task has taken its place while it ran. */
+  isSuperseded?: boolean;
 }
 
 /** Tasks claimed for one aggregation. */

@@ -76,7 +76,9 @@ export class MemoryUniqueness implements UniquenessRole {
     if (owner?.state !== 'active') return this.create(trigger);
     if (policy === 'latest') return this.follow(trigger, holder!);
     const reply = this.create(trigger);
-    return policy === 'supersede' ? { ...reply, superseded: holder! } : reply;
+    if (policy !== 'supersede') return reply;
+    owner.isSuperseded = true;
+    return { ...reply, superseded: holder! };
   }
 
   private create(trigger: Trigger): RepeatReply {

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import type { RepeatPolicy, RepeatReply, RepeatRequest } from '../../../lib/broker/uniqueness.js';
 import type { TaskState } from '../../../lib/wire/states.js';
 import { repeat } from '../../support/messages.js';
-import { archival, completion, done, type Driver, type DriverTest, retrial } from '../driver.js';
+import { archival, completion, done, type Driver, type DriverTest, requeueing, retrial } from '../driver.js';
 
 const REPLACING = ['replace', 'debounce', 'latest', 'supersede'] as const;
 
@@ -238,6 +238,28 @@ export function exerciseRepeats(it: DriverTest): void {
       await driver.settle(done(running));
       expect(Object.values((await driver.queue()).locks).map(({ owner }) => owner)).toEqual(['b']);
     });
+  });
+
+  describe('a superseded task', () => {
+    it.for(['retry', 'requeue', 'wait'] as const)(
+      'is deleted where it would come again: %s',
+      async (kind, { driver }) => {
+        await first(driver, 'supersede', 'pending');
+        const running = await driver.takeOne();
+        await enqueue(driver, repeat('supersede', 'b'));
+        const { lease } = running;
+        const settlement = {
+          retry: retrial(running, driver.now), // also of a recoverer, when its server has died
+          requeue: requeueing(running),
+          wait: { kind: 'wait', lease, waitlist: 'limit' } as const,
+        }[kind];
+        expect(await driver.settle(settlement)).toEqual(['settled']);
+        driver.clock.advance(3_600_000);
+        await driver.broker.maintenance.forward('default');
+        expect((await driver.take(9)).map((task) => task.lease.id)).toEqual(['b']);
+        expect(Object.keys((await driver.queue()).tasks)).toEqual(['b']);
+      },
+    );
   });
 
   describe('a task that is to run once', () => {
