@@ -70,6 +70,18 @@ export function rejectUnknownKeys(options: object, known: readonly string[], wha
   }
 }
 
+/** @throws `Failure` when an option is there that belongs elsewhere */
+export function rejectMisplacedKeys(
+  options: object,
+  elsewhere: readonly string[],
+  what: string,
+  place: string,
+  Failure: ErrorClass,
+): void {
+  const key = elsewhere.find((name) => Object.hasOwn(options, name));
+  if (key !== undefined) throw new Failure(`${what} cannot have ${key} here; give it in ${place}`);
+}
+
 /** @throws `Failure` unless the value is an object that can hold named options */
 export function requireObject(value: unknown, name: string, Failure: ErrorClass): object {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;

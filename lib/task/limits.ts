@@ -68,7 +68,12 @@ export interface TaskLimits<P = unknown> extends Omit<Limits, 'rateLimit'> {
 
 const COUNT = { least: 1, most: 1_000_000_000 };
 const MAX_WINDOW_MS = 86_400_000;
-const LIMIT_NAMES = ['concurrency', 'globalConcurrency', 'rateLimit'] as const satisfies readonly (keyof Limits)[];
+/** Of a queue and of a handler. */
+export const LIMIT_NAMES = [
+  'concurrency',
+  'globalConcurrency',
+  'rateLimit',
+] as const satisfies readonly (keyof Limits)[];
 export const TASK_LIMIT_NAMES = [...LIMIT_NAMES, 'limitScope'] as const satisfies readonly (keyof TaskLimits)[];
 
 /** @param what the owner of the limits, for messages */

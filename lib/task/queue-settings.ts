@@ -1,6 +1,15 @@
 import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
-import { describe, isBlank, refuseBraces, rejectUnknownKeys, requireInteger, requireObject } from '../validation.js';
+import { LIMIT_NAMES } from './limits.js';
+import {
+  describe,
+  isBlank,
+  refuseBraces,
+  rejectMisplacedKeys,
+  rejectUnknownKeys,
+  requireInteger,
+  requireObject,
+} from '../validation.js';
 
 /** What the archive of a queue keeps. */
 export interface ArchiveSettings {
@@ -44,7 +53,7 @@ export interface ResolvedQueueSettings {
   readonly archive: ResolvedArchive | undefined;
 }
 
-const KNOWN: readonly (keyof QueueSettings)[] = ['maxPending', 'waitForRoom', 'archive'];
+export const QUEUE_SETTING_NAMES: readonly (keyof QueueSettings)[] = ['maxPending', 'waitForRoom', 'archive'];
 const KNOWN_OF_ARCHIVE: readonly (keyof ArchiveSettings)[] = ['maxTasks', 'maxAge'];
 
 /** @param given settings by the name of the queue. @throws InvalidOptionError */
@@ -62,7 +71,14 @@ export function roomsOf(settings: ReadonlyMap<string, ResolvedQueueSettings>): R
 function resolve(queue: string, given: unknown): ResolvedQueueSettings {
   const name = `queue "${queue}"`;
   const settings = requireObject(given, `settings of ${name}`, InvalidOptionError) as QueueSettings;
-  rejectUnknownKeys(settings, KNOWN, `setting of ${name}:`, InvalidOptionError);
+  rejectMisplacedKeys(
+    settings,
+    ['priority', ...LIMIT_NAMES],
+    name,
+    'server: { queues }, beside it',
+    InvalidOptionError,
+  );
+  rejectUnknownKeys(settings, QUEUE_SETTING_NAMES, `setting of ${name}:`, InvalidOptionError);
   const { archive } = settings;
   return {
     room: resolveRoom(settings, name),

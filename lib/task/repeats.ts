@@ -102,7 +102,11 @@ export function readThrottle(value: unknown): RepeatSettings {
 
 /** @throws InvalidTaskError */
 export function readDebounce(value: unknown): RepeatSettings {
-  const options = requirePlainObject(value, 'debounce', InvalidTaskError) as Partial<DebounceOptions>;
+  const options = requirePlainObject(
+    value,
+    "debounce, as in { wait: '5s' },",
+    InvalidTaskError,
+  ) as Partial<DebounceOptions>;
   rejectUnknownKeys(options, DEBOUNCE_NAMES, 'option of debounce:', InvalidTaskError);
   if (options.wait === undefined) throw new InvalidTaskError("debounce needs wait, such as debounce: { wait: '5s' }");
   const time = positive(options.wait, 'wait of debounce');

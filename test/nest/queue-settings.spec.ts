@@ -39,6 +39,10 @@ describe('queues of the module', () => {
     [5, 'queues (settings by name) must be'],
     [{ q: 5 }, 'settings of queue "q" must be'],
     [{ q: { archiv: {} } }, 'unknown setting of queue "q": "archiv"; did you mean "archive"?'],
+    [
+      { q: { rateLimit: { max: 1, per: '1s' } } },
+      'queue "q" cannot have rateLimit here; give it in server: { queues }',
+    ],
     [{ q: { archive: { max: 1 } } }, 'option of the archive of queue "q": "max"'],
     [
       { q: { archive: { maxTasks: 0 } } },
@@ -56,5 +60,12 @@ describe('queues of the module', () => {
     const refused = testApp({}, { queues: queues as never });
     await expect(refused).rejects.toThrow(message);
     await expect(refused).rejects.toBeInstanceOf(InvalidOptionError);
+  });
+
+  it('are refused among the queues of a server', async () => {
+    const { app } = await testApp({ providers: [Failing] }, { server: { queues: { q: { maxPending: 1 } as never } } });
+    await expect(app.init()).rejects.toThrow(
+      'queue "q" cannot have maxPending here; give it in queues of the module, beside server',
+    );
   });
 });

@@ -115,6 +115,7 @@ describe('an option is refused', () => {
     [{ debounce: { wait: 0 } }, 'wait of debounce must be longer than 0'],
     [{ debounce: { wait: '5s', maxWait: '1s' } }, 'maxWait of debounce, "1s", is shorter than wait, "5s"'],
     [{ debounce: {} as never }, 'debounce needs wait'],
+    [{ debounce: '2s' as never }, 'debounce, as in { wait: \'5s\' }, must be an object, not "2s"'],
     [{ debounce: { wait: '1s', max: 1 } as never }, 'max'],
     [{ latest: 'yes' as never }, 'latest must be true or false, not "yes"'],
     [{ unique: {} as never }, "unique needs for, such as unique: { for: '1h' }"],

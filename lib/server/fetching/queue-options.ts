@@ -1,7 +1,8 @@
 import type { QueueLimits } from '../../broker/broker.js';
 import { InvalidOptionError } from '../../errors.js';
 import { resolveLimits, type Limits } from '../../task/limits.js';
-import { rejectUnknownKeys, requireInteger, requireObject } from '../../validation.js';
+import { QUEUE_SETTING_NAMES } from '../../task/queue-settings.js';
+import { rejectMisplacedKeys, rejectUnknownKeys, requireInteger, requireObject } from '../../validation.js';
 
 /**
  * One queue of a server. `globalConcurrency` counts the active tasks in Redis: also those on Go
@@ -30,6 +31,7 @@ export function resolveQueue(queue: string, given: unknown): ResolvedQueueOption
   }
   const name = `queue "${queue}"`;
   const options = requireObject(given, `${name} (a priority, or options)`, InvalidOptionError) as QueueOptions;
+  rejectMisplacedKeys(options, QUEUE_SETTING_NAMES, name, 'queues of the module, beside server', InvalidOptionError);
   rejectUnknownKeys(options, KNOWN, `option of ${name}`, InvalidOptionError);
   refuseCost(options.rateLimit, name);
   const { priority = 1 } = options;
