@@ -132,9 +132,13 @@ local function id_field(id)
   return table.concat(bytes) .. id
 end
 
+-- A member of a group becomes part of another task, which may have read its payload already.
 local function is_unstarted(task)
   local state = task and task.state
-  return state == 'pending' or state == 'scheduled' or state == 'retry' or state == 'aggregating'
+  if state == 'pending' or state == 'retry' then return true end
+  if state ~= 'scheduled' and state ~= 'aggregating' then return false end
+  local group = field(task, 'group')
+  return not group or group == '' or group == 'asynq:waiting'
 end
 
 local function replace(i, owner, own, policy, message, ttl, at, limit)

@@ -1,12 +1,12 @@
 import { decodeTaskMessage } from '../../wire/codec.js';
-import type { Caused } from '../links.js';
+import { type Caused, WAITING_GROUP } from '../links.js';
 import type { LockPage, Owner, RepeatReply, RepeatRequest, StoredLock, UniquenessRole } from '../uniqueness.js';
 import type { LinkEngine } from './links/engine.js';
 import { createTask } from './producer.js';
 import { type QueueStore, readMessage, stateOf, storedMessage, type TaskRecord, wellFormed } from './queue-store.js';
 
 const REPLACING: ReadonlySet<string> = new Set(['replace', 'debounce', 'latest', 'supersede']);
-const UNSTARTED: ReadonlySet<string> = new Set(['pending', 'scheduled', 'retry', 'aggregating', 'waiting']);
+const UNSTARTED: ReadonlySet<string> = new Set(['pending', 'scheduled', 'retry', 'aggregating']);
 
 /** A request that has been checked, and what is stored where it goes. */
 interface Trigger {
@@ -68,7 +68,7 @@ export class MemoryUniqueness implements UniquenessRole {
     const owner = holder === undefined ? undefined : store.tasks.get(holder);
     const replaces = REPLACING.has(policy);
     if (holder !== undefined) {
-      if (replaces && owner && UNSTARTED.has(owner.state)) return replace(trigger, holder, owner);
+      if (replaces && owner && isUnstarted(owner)) return replace(trigger, holder, owner);
       if (policy === 'existing') return { status: 'existing', owner: ownerOf(store, holder, true) };
       if (!replaces || policy === 'replace') return { status: 'duplicate', owner: ownerOf(store, holder, false) };
     }
@@ -108,6 +108,10 @@ export class MemoryUniqueness implements UniquenessRole {
     return { status: 'enqueued', owner: { id, state: 'waiting', processAt: deadline } };
   }
 }
+
+/** A member of a group becomes part of another task, which may have read its payload already. */
+const isUnstarted = ({ state, group }: TaskRecord): boolean =>
+  UNSTARTED.has(state) && (!group || group === WAITING_GROUP || state === 'pending' || state === 'retry');
 
 function takeLock({ store, request, id, now }: Trigger): void {
   const { lock, ttl } = request.repeat;

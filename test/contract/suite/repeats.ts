@@ -133,6 +133,15 @@ export function exerciseRepeats(it: DriverTest): void {
       expect(await payloadOf(driver, 'first')).toBe('first');
     });
 
+    it.for([undefined, 60])('does not replace a member of a group, delayed by %s', async (delay, { driver }) => {
+      const lock = repeat('replace').repeat.lock;
+      const processAt = delay && driver.now + delay;
+      await driver.add({ id: 'first', groupKey: 'g', uniqueKey: lock }, { uniqueTtl: 600, processAt });
+      const [reply] = await enqueue(driver, repeat('replace', 'b'));
+      expect(reply).toMatchObject({ status: 'duplicate', owner: { id: 'first' } });
+      expect(await payloadOf(driver, 'first')).not.toBe('b');
+    });
+
     it.for(
       (['debounce', 'latest', 'supersede'] as const).flatMap((policy) =>
         (['archived', 'completed'] as const).map((state) => ({ policy, state })),
