@@ -54,6 +54,10 @@ end
 for first = 1, count, 1000 do
   existing = existing + call('EXISTS', unpack(KEYS, HASHES + first, HASHES + math.min(first + 999, count)))
 end
+-- A key of another type is no task that has run.
+for i = 1, existing > 0 and count or 0 do
+  if string.sub(policies, i, i) == ONCE then call('HLEN', KEYS[HASHES + i]) end
+end
 
 -- Everything is checked. From here on the script writes. Each task of the call sees those before it.
 
@@ -211,7 +215,10 @@ local function enqueue(i)
   local exists = created[key] or existing > 0 and call('EXISTS', key) == 1
   if exists and resent ~= '0' and note_known(i, own, policy, message) then return end
   if policy == ONCE then
-    if exists then return note_as_is(i, FOUND, own, read(own), true) end
+    if exists and (created[key] or call('HEXISTS', key, 'msg') == 1) then
+      return note_as_is(i, FOUND, own, read(own), true)
+    end
+    if exists then call('DEL', key) end -- a hash without a message, such as a result that Go has written late
     return create(i, own, key, message, '', at, '')
   end
   local holder = holders[lock]

@@ -1,7 +1,7 @@
 import { describe, expect, vi } from 'vitest';
 import { Scripts } from '../../lib/broker/redis/scripts/scripts.js';
 import type { RepeatRequest } from '../../lib/broker/uniqueness.js';
-import { BrokerUnavailableError } from '../../lib/errors.js';
+import { BrokerUnavailableError, WrongKeyTypeError } from '../../lib/errors.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { repeat } from '../support/messages.js';
 import { startProxy } from './proxy.js';
@@ -69,6 +69,26 @@ describe('a call that is sent again', () => {
     const stored = async () => (await driver.redis.exists(driver.keys.task('once-one'))) === 1;
     const replies = await resent(driver, repeat('once', 'a'), stored, () => driver.take(1));
     expect(replies).toEqual([{ status: 'enqueued' }]);
+  });
+});
+
+describe('a task that is to run once', () => {
+  it('is created where only a late result of Go is left', async ({ driver }) => {
+    await driver.redis.hset(driver.keys.task('once-one'), 'result', 'late');
+    const { replies } = await driver.broker.uniqueness.enqueue('default', [repeat('once'), repeat('once')]);
+    expect(replies.map(({ status }) => status)).toEqual(['enqueued', 'existing']);
+    expect(await driver.redis.hexists(driver.keys.task('once-one'), 'result')).toBe(0);
+    expect((await driver.takeOne()).lease.id).toBe('once-one');
+  });
+
+  it('is refused, with all of its call, where its key has another type', async ({ driver }) => {
+    await driver.redis.set(driver.keys.task('once-one'), 'text');
+    const call = driver.broker.uniqueness.enqueue('default', [
+      repeat('existing', 'a', { lock: 'two' }),
+      repeat('once'),
+    ]);
+    await expect(call).rejects.toThrow(WrongKeyTypeError);
+    expect(await driver.redis.exists(driver.keys.task('a'))).toBe(0);
   });
 });
 
