@@ -1,5 +1,5 @@
 import type { Broker } from '../broker/broker.js';
-import type { StoredLock } from '../broker/uniqueness.js';
+import type { LockPage, StoredLock } from '../broker/uniqueness.js';
 import { InvalidOptionError } from '../errors.js';
 import { rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 import { toDate } from '../clock.js';
@@ -38,12 +38,20 @@ export interface LockListOptions {
   cursor?: string;
 }
 
+type LocksBroker = Pick<Broker, 'uniqueness' | 'inspection' | 'clock' | 'keyPrefix'>;
+
 /** @throws InvalidOptionError; QueueNotFoundError */
-export async function listLocks(
-  broker: Pick<Broker, 'uniqueness' | 'inspection' | 'clock' | 'keyPrefix'>,
-  queue: string,
-  options: LockListOptions = {},
-): Promise<LockList> {
+export async function listLocks(broker: LocksBroker, queue: string, options: LockListOptions = {}): Promise<LockList> {
+  const { locks, cursor } = await storedLocks(broker, queue, options);
+  return { locks: locks.map((lock) => viewLock(broker, queue, lock)), cursor };
+}
+
+/**
+ * The same with the messages of the holders.
+ *
+ * @throws InvalidOptionError; QueueNotFoundError
+ */
+export async function storedLocks(broker: LocksBroker, queue: string, options: LockListOptions): Promise<LockPage> {
   requireObject(options, 'list options', InvalidOptionError);
   rejectUnknownKeys(options, ['cursor'], 'list option', InvalidOptionError);
   const { cursor } = options;
@@ -51,13 +59,16 @@ export async function listLocks(
     throw new InvalidOptionError(`cursor "${cursor}" is not one of a list of locks; leave it out to begin`);
   }
   await requireQueue(broker.inspection, queue);
-  const page = await broker.uniqueness.list(queue, cursor);
-  const start = new Keyspace(broker.keyPrefix).queue(queue).lockPrefix.length;
-  return { locks: page.locks.map((lock) => view(lock, start, broker.clock.now())), cursor: page.cursor };
+  return broker.uniqueness.list(queue, cursor);
 }
 
-const view = ({ lock, owner, expiresIn }: StoredLock, start: number, now: number): LockInfo => ({
-  name: lock.slice(start),
+/** A lock as users see it. */
+export const viewLock = (
+  { clock, keyPrefix }: Pick<Broker, 'clock' | 'keyPrefix'>,
+  queue: string,
+  { lock, owner, expiresIn }: StoredLock,
+): LockInfo => ({
+  name: lock.slice(new Keyspace(keyPrefix).queue(queue).lockPrefix.length),
   holder: { id: owner.id, state: owner.state, type: owner.message?.type },
-  expiresAt: expiresIn === undefined ? undefined : toDate(now + expiresIn),
+  expiresAt: expiresIn === undefined ? undefined : toDate(clock.now() + expiresIn),
 });

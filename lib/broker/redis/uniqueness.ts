@@ -15,6 +15,8 @@ import type { Scripts } from './scripts/scripts.js';
 const RESENT = SCRIPTS.enqueueUnique.argv.indexOf('resent');
 /** Steps of a scan for one page: Redis goes over some ten thousand keys, a millisecond at a time. */
 const STEPS_PER_PAGE = 10;
+/** A page with this many locks is not continued: they are read with the messages of their owners. */
+const ENOUGH_PER_PAGE = 200;
 
 /** What UniquenessRole needs of other roles. */
 export interface UniquenessDeps {
@@ -70,7 +72,7 @@ export class RedisUniqueness implements UniquenessRole {
     const keys = this.keyspace.queue(queue);
     const found = new Set<string>();
     let at: string | undefined = cursor ?? '0';
-    for (let step = 0; step < STEPS_PER_PAGE && at !== undefined; step++) {
+    for (let step = 0; step < STEPS_PER_PAGE && at !== undefined && found.size < ENOUGH_PER_PAGE; step++) {
       const [next, names] = await scanStep(this.connections, keys.lockPrefix, at);
       for (const name of names) found.add(name);
       at = next;

@@ -102,6 +102,11 @@ export class Presenter {
     return this.presentPart(subject, part).isHidden;
   }
 
+  /** Whether a part of the payload of such a task may be hidden, whatever its payload is. */
+  mayHidePayload(task: { type: string; queue: string }): boolean {
+    return this.hiddenOf(task)?.fields !== undefined;
+  }
+
   presentError({ error = '', ...task }: Pick<Subject, 'type' | 'queue' | 'error'>): string {
     return error !== '' && this.hiddenOf(task)?.errors ? REDACTED : this.withoutQuote(error);
   }

@@ -9,6 +9,7 @@ import { entryRoutes, entrySchemas } from './routes/entries.js';
 import { failureRoutes, failureSchemas } from './routes/failures.js';
 import { listRoutes } from './routes/lists.js';
 import { liveRoutes, liveSchemas } from './routes/live.js';
+import { lockRoutes, lockSchemas } from './routes/locks.js';
 import { metricsRoutes } from './routes/metrics.js';
 import { moveRoutes } from './routes/moves.js';
 import { outboxRoutes, outboxSchemas } from './routes/outbox.js';
@@ -43,6 +44,7 @@ export const routes: readonly Route[] = [
   ...workflowRoutes,
   ...batchRoutes,
   ...outboxRoutes,
+  ...lockRoutes,
 ];
 
 /** The schemas of replies, by name. */
@@ -60,4 +62,5 @@ export const schemas = {
   ...workflowSchemas,
   ...batchSchemas,
   ...outboxSchemas,
+  ...lockSchemas,
 };

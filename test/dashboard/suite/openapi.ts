@@ -52,6 +52,7 @@ describe('the OpenAPI document', () => {
     await arrangeEveryState(broker);
     await arrangeWaiting(broker);
     await arrangeRunsAndBatches(broker);
+    await web.client.enqueue('charge', {}, { taskId: 'unique', unique: { for: '1h', by: 'key' }, key: 'order-7' });
     const [startTime, deadline] = [broker.clock.now(), broker.clock.now() + 60_000];
     const task = { taskId: 'active', taskType: 'email:active', taskPayload: Buffer.from('{}'), queue: 'default' };
     const worker = { host: 'h', pid: 1, serverId: 's', ...task, startTime, deadline };

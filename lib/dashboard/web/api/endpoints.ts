@@ -1,6 +1,7 @@
 import { mutate, address, get, getText, type Query, segment } from './client.js';
 import type { AuditEntry, EnqueueEvent, Entry, RedisInfo, Server, PrometheusResponse } from './fleet-types.js';
 import type { Batch, WorkflowRun, WorkflowRunWithGraph } from './link-types.js';
+import type { Lock } from './lock-types.js';
 import type { Outbox, PoisonedRow } from './outbox-types.js';
 import type { Explanation, Task, TaskInput, TaskList } from './task-types.js';
 import type { Config, Daily, Failures, Group, Live, QueueRow, State } from './types.js';
@@ -92,6 +93,8 @@ export const api = {
   batches: (query: Query, signal?: AbortSignal) => get<{ batches: Batch[] }>('batches', query, signal),
   closeBatch: (name: string, id: string) => mutate('POST', `${batch(name, id)}:close`),
   deleteBatch: (name: string, id: string) => mutate('DELETE', batch(name, id)),
+  locks: (name: string, query: Query, signal?: AbortSignal) =>
+    get<{ locks: Lock[]; next_cursor: string | null }>(`${queue(name)}/locks`, query, signal),
   outbox: (signal?: AbortSignal) => get<Outbox>('outbox', {}, signal),
   poisoned: (query: Query, signal?: AbortSignal) =>
     get<{ rows: PoisonedRow[]; next: number | null }>('outbox/poisoned', query, signal),

@@ -42,6 +42,7 @@ function queueRoute([, queue, part, id]: readonly string[]) {
   if (part === 'tasks' && id !== undefined) return <TaskPage key={`${queue} ${id}`} queue={queue} id={id} />;
   if (part === undefined) return <QueuePage key={queue} queue={queue} />;
   if (isState(part) && id === undefined) return <QueuePage key={queue} queue={queue} state={part} />;
+  if (part === 'locks' && id === undefined) return <QueuePage key={queue} queue={queue} locks />;
   return <Unknown />;
 }
 

@@ -8,14 +8,22 @@ import { compact } from '../text/format.js';
 import { Text } from '../ui/text.js';
 import { DeleteQueue } from './delete-queue.js';
 import { ListPage } from './list.js';
+import { LocksList } from './locks.js';
 import { Page } from './page.js';
 import { QueueSummary } from './queue-summary.js';
 import { PauseButton } from './queue-table.js';
 
-function Tabs({ queue, state, row }: { queue: string; state?: State; row: Queue | undefined }) {
+/** What the page shows: its summary, the tasks in a state, or the locks of unique tasks. */
+interface QueuePageProps {
+  queue: string;
+  state?: State;
+  locks?: boolean;
+}
+
+function Tabs({ queue, state, locks = false, row }: QueuePageProps & { row: Queue | undefined }) {
   return (
-    <nav class="tabs" aria-label="States">
-      <a href={paths.queue(queue)} aria-current={state === undefined ? 'page' : undefined}>
+    <nav class="tabs" aria-label="States and locks">
+      <a href={paths.queue(queue)} aria-current={state === undefined && !locks ? 'page' : undefined}>
         Summary
       </a>
       {STATES.map((one) => (
@@ -28,6 +36,9 @@ function Tabs({ queue, state, row }: { queue: string; state?: State; row: Queue 
           {one} <b class="number">{row ? compact(row[one]) : '–'}</b>
         </a>
       ))}
+      <a href={paths.locks(queue)} aria-current={locks ? 'page' : undefined}>
+        Locks
+      </a>
     </nav>
   );
 }
@@ -53,8 +64,14 @@ function Actions({ row }: { row: Queue }) {
   );
 }
 
-/** One queue: its summary, or the tasks in a state. */
-export function QueuePage({ queue, state }: { queue: string; state?: State }) {
+function Content({ queue, state, locks, row }: QueuePageProps & { row: Queue | undefined }) {
+  if (locks) return <LocksList queue={queue} />;
+  if (state) return <ListPage key={state} queue={queue} state={state} count={row?.[state]} />;
+  return <QueueSummary queue={queue} />;
+}
+
+/** One queue: its summary, the tasks in a state, or its locks. */
+export function QueuePage({ queue, state, locks }: QueuePageProps) {
   const rows = useStore(live, ({ queues }) => queues);
   const found = rows?.find((candidate) => candidate.queue === queue);
   const row = found && !isUnreadable(found) ? found : undefined;
@@ -66,17 +83,13 @@ export function QueuePage({ queue, state }: { queue: string; state?: State }) {
   );
   return (
     <Page
-      title={state ? `${queue}: ${state}` : queue}
+      title={state || locks ? `${queue}: ${state ?? 'locks'}` : queue}
       above="Queue"
       heading={heading}
       actions={row && <Actions row={row} />}
     >
-      <Tabs queue={queue} state={state} row={row} />
-      {state ? (
-        <ListPage key={state} queue={queue} state={state} count={row?.[state]} />
-      ) : (
-        <QueueSummary queue={queue} />
-      )}
+      <Tabs queue={queue} state={state} locks={locks} row={row} />
+      <Content queue={queue} state={state} locks={locks} row={row} />
     </Page>
   );
 }

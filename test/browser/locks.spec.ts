@@ -1,0 +1,96 @@
+import { ASYNQ_BROKER, type Broker } from 'nestjs-asynq';
+import { InMemoryBroker } from 'nestjs-asynq/testing';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startConsole, type TestConsole } from '../dashboard/console.js';
+import { launch, Visit, type VisitOptions } from './chromium.js';
+import { EVIL } from './world.js';
+
+describe('the locks of a queue', () => {
+  let web: TestConsole;
+  let browser: Browser;
+  let broker: InMemoryBroker;
+
+  beforeAll(async () => {
+    [browser, web] = await Promise.all([
+      launch(),
+      startConsole(
+        { access: 'view', refresh: '250ms', redact: [{ type: 'secret:' }] },
+        { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useClass(InMemoryBroker) },
+      ),
+    ]);
+    broker = web.broker as InMemoryBroker;
+  });
+  afterAll(async () => {
+    await Promise.all([browser.close(), web.close()]);
+  });
+  beforeEach(() => {
+    broker.clear();
+    broker.clock.advance(60_000); // the console's cached data expires
+  });
+
+  const visit = async (options?: VisitOptions): Promise<Visit> => {
+    const tab = await Visit.start(browser, `${web.origin}/asynq/`, options);
+    onTestFinished(() => tab.end());
+    return tab;
+  };
+  const unique = { for: '1h', by: 'key' } as const;
+
+  it.each([
+    ['desktop', { width: 1280 }],
+    ['dark', { width: 1280, dark: true }],
+    ['phone', { width: 360 }],
+  ])('are shown with their holders, and hostile or hidden keys harm nobody, %s', async (_name, options) => {
+    await web.client.enqueue('order:charge', {}, { taskId: 'charge-7', key: 'order-7', unique });
+    await web.client.enqueue('order:charge', {}, { taskId: 'evil', key: EVIL, unique });
+    await web.client.enqueue('secret:x', { a: 1 }, { taskId: 'hidden', key: 'order-8', unique });
+    const tab = await visit(options);
+    await tab.open('queues/default/locks');
+    await tab.sees('order-7');
+    await tab.sees(/img src=x/);
+    const hidden = tab.page.locator('tr[data-row]', { hasText: 'secret:x' });
+    expect(await hidden.innerText()).toMatch(/redacted[\s\S]*hidden[\s\S]*pending/);
+    expect(await tab.page.content()).not.toContain('order-8');
+    expect(await tab.barriers()).toEqual([]);
+    expect(await tab.fits()).toBe(true);
+  });
+
+  it('are a tab of its page, and lead to their holders by the keyboard', async () => {
+    const tab = await visit();
+    await web.client.enqueue('order:charge', {}, { taskId: 'charge-7', key: 'order-7', unique });
+    await tab.open('queues/default');
+    await tab.page.getByRole('link', { name: 'Locks', exact: true }).click();
+    await tab.sees('order-7');
+    await tab.page.keyboard.press('j');
+    await tab.page.keyboard.press('Enter');
+    await tab.page.getByRole('heading', { name: 'order:charge' }).waitFor();
+    expect(tab.page.url()).toContain('queues/default/tasks/charge-7');
+  });
+
+  it('are read page by page', async () => {
+    await web.client.enqueue('order:charge', {}, { taskId: 'charge-7', key: 'order-7', unique });
+    const uniqueness: Broker['uniqueness'] = broker.uniqueness;
+    const list = uniqueness.list.bind(uniqueness);
+    const paged = vi.spyOn(uniqueness, 'list');
+    onTestFinished(() => paged.mockRestore());
+    paged.mockImplementation(async (queue, cursor) =>
+      cursor === undefined ? { locks: [], cursor: '17' } : list(queue, cursor),
+    );
+    const tab = await visit();
+    await tab.open('queues/default/locks');
+    await tab.sees('There may be more on the next page.');
+    await tab.page.keyboard.press('n');
+    await tab.sees('order-7');
+    expect(paged).toHaveBeenCalledWith('default', '17');
+    await tab.page.keyboard.press('p');
+    await tab.sees('No lock on this page');
+  });
+
+  it('may be none', async () => {
+    await web.client.enqueue('order:charge', {});
+    const tab = await visit();
+    await tab.open('queues/default/locks');
+    await tab.sees('No locks');
+    expect(await tab.page.locator('.pages').count()).toBe(0);
+  });
+});
