@@ -44,9 +44,7 @@ export class TaskExpiredError extends AsynqError {
     readonly expiredAt: Date,
     now: Date,
   ) {
-    super(
-      `the task has expired (expiresIn): it was to begin by ${expiredAt.toJSON()}, and was claimed at ${now.toJSON()}`,
-    );
+    super(`${TASK_EXPIRED}: it was to begin by ${expiredAt.toJSON()}, and was claimed at ${now.toJSON()}`);
   }
 }
 

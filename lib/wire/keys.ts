@@ -138,6 +138,10 @@ export class QueueKeys extends PlaceKeys {
   }
 }
 
+/** Whether the lock that a message names only says which task of its key is the last. */
+export const namesLast = ({ type, uniqueKey }: { type: string; uniqueKey: string }): boolean =>
+  uniqueKey.includes(`}:unique:${type}:last:`);
+
 /** The global keys and the pub/sub channel (section 1.1). */
 export class Keyspace {
   readonly queues: string;

@@ -41,12 +41,12 @@ export type TaskReason =
   /** It has succeeded. */
   | { readonly kind: 'completed'; readonly at: Date | undefined }
   /**
-   * It is over. `cause`: all its retries failed; it failed for good or was archived after a failure; what it waits for failed; somebody has
-   * archived it before it failed.
+   * It is over. `cause`: all its retries failed; it failed for good or was archived after a failure; what it waits for failed; it expired and
+   * has not run; somebody has archived it before it failed.
    */
   | {
       readonly kind: 'archived';
-      readonly cause: 'retries' | 'failure' | 'prerequisite' | 'action';
+      readonly cause: 'retries' | 'failure' | 'prerequisite' | 'expiry' | 'action';
       readonly error: string;
       readonly failedAt: Date | undefined;
       readonly retried: number;
@@ -75,11 +75,12 @@ export type TaskReason =
   | { readonly kind: 'due'; readonly at: Date }
   /** It is in a group. `aggregated`: whether a server aggregates groups; `undefined` when that is not known. */
   | { readonly kind: 'aggregating'; readonly group: string; readonly aggregated: boolean | undefined }
-  /** It waits for tasks. `open`: those that have not succeeded. */
+  /** It waits for tasks. `open`: those that have not succeeded. `follows`: it is the one that `latest` lets wait for the one before it. */
   | {
       readonly kind: 'waiting';
       readonly open: readonly WaitedFor[];
       readonly prerequisites: number;
+      readonly follows: boolean;
       readonly until: Date | undefined;
     }
   | { readonly kind: 'queuePaused' }

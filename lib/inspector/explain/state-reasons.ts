@@ -1,6 +1,7 @@
 import { RECOVERY_GRACE_SECONDS } from '../../broker/broker.js';
 import { toDate } from '../../clock.js';
-import { expiryOf } from '../../wire/expiry.js';
+import { expiryOf, TASK_EXPIRED } from '../../wire/expiry.js';
+import { namesLast } from '../../wire/keys.js';
 import type { Case } from './case.js';
 import { refOf } from './fleet.js';
 import type { TaskReason } from './reasons.js';
@@ -63,9 +64,14 @@ function archived({ task: { message }, wait }: Case): TaskReason {
   const failedAt = atOrNever(message.lastFailedAt);
   const facts = { error, failedAt, retried, maxRetry };
   if (wait?.cancelled) return { kind: 'archived', cause: 'prerequisite', ...facts };
+  if (hasExpired(message)) return { kind: 'archived', cause: 'expiry', ...facts };
   if (error === '') return { kind: 'archived', cause: 'action', ...facts };
   return { kind: 'archived', cause: retried >= maxRetry ? 'retries' : 'failure', ...facts };
 }
+
+/** The error alone says nothing: a handler may quote one. */
+const hasExpired = ({ headers, errorMsg, retried }: Case['task']['message']): boolean =>
+  expiryOf(headers) !== undefined && retried === 0 && errorMsg.startsWith(TASK_EXPIRED);
 
 function delayed({ task, now }: Case, reason: (at: Date) => TaskReason): TaskReason {
   const when = toDate((task.nextProcessAt ?? 0) * 1000);
@@ -87,5 +93,5 @@ function waiting({ wait, task }: Case): TaskReason {
   const all = wait?.prerequisites ?? [];
   const open = all.filter(({ state }) => state !== 'succeeded');
   const until = task.nextProcessAt === undefined ? undefined : at(task.nextProcessAt);
-  return { kind: 'waiting', open, prerequisites: all.length, until };
+  return { kind: 'waiting', open, prerequisites: all.length, follows: namesLast(task.message), until };
 }

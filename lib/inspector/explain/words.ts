@@ -92,12 +92,13 @@ const ARCHIVED: Readonly<Record<Of<'archived'>['cause'], string>> = {
   retries: 'It is archived: its last attempt failed, and it has no retry left',
   failure: 'It is archived with retries left: its last error is one that is not tried again, or somebody archived it',
   prerequisite: 'It is archived: a task it waits for has failed; it is revived when that succeeds after all',
+  expiry: 'It is archived: it expired, as it had not begun in time (expiresIn), and it has not run',
   action: 'It is archived: it was archived before it had failed, by an action, a limit of time or a lost server',
 };
 
 function archivedText({ cause, error, failedAt, retried, maxRetry }: Of<'archived'>, now: number): string {
   const retries = cause === 'retries' ? ` (${retried} of ${maxRetry})` : '';
-  const failed = failedAt ? ` It failed at ${formatMoment(failedAt, now)}.` : '';
+  const failed = failedAt && cause !== 'expiry' ? ` It failed at ${formatMoment(failedAt, now)}.` : '';
   return `${ARCHIVED[cause]}${retries}. It runs again only if somebody runs it.${failed}${error ? ` The last error is: ${error}` : ''}`;
 }
 
@@ -120,8 +121,11 @@ function groupText({ group, aggregated }: Of<'aggregating'>): string {
   return `It waits in group "${group}" for others.${who}`;
 }
 
-function waitingText({ open, prerequisites, until }: Of<'waiting'>, now: number): string {
+function waitingText({ open, prerequisites, follows, until }: Of<'waiting'>, now: number): string {
   const ends = until ? ` Its wait ends at ${formatMoment(until, now)}, whatever happens.` : '';
+  if (follows && open.length > 0) {
+    return `It has the last payload of its key (latest), and begins when the one before it has ended, however that ends: ${names(open.map(waitedForText))}.${ends}`;
+  }
   return `It waits for ${open.length} of ${count(prerequisites, 'task', 'tasks')}: ${names(open.map(waitedForText))}.${ends}`;
 }
 

@@ -1,11 +1,13 @@
 import { describe, expect } from 'vitest';
 import type { Settlement } from '../../../lib/broker/broker.js';
 import type { ServerProfile } from '../../../lib/broker/server-profile.js';
-import { InvalidOptionError } from '../../../lib/errors.js';
+import type { RepeatRequest } from '../../../lib/broker/uniqueness.js';
+import { InvalidOptionError, TaskExpiredError } from '../../../lib/errors.js';
 import type { ExplainedReason } from '../../../lib/inspector/explain/reasons.js';
 import { AsynqInspector } from '../../../lib/inspector/inspector.js';
+import { QueueKeys } from '../../../lib/wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../../lib/wire/message.js';
-import { request } from '../../support/messages.js';
+import { repeat, request } from '../../support/messages.js';
 import { archival, completion, type Driver, type DriverTest, retrial } from '../driver.js';
 
 const PLAIN: ServerProfile = { handlers: [{ pattern: 't' }], queues: {}, aggregates: false };
@@ -333,6 +335,40 @@ export function exerciseExplain(it: DriverTest): void {
       }
     });
 
+    it('says that a task has expired and was archived for that', async ({ driver }) => {
+      const at = driver.clock.now() - 1;
+      const { message: errorMsg } = new TaskExpiredError(new Date(at), new Date(at + 1));
+      const task = await driver.takeNew({ headers: { 'asynq-expires-at': `${at}` } });
+      const lastFailedAt = driver.now;
+      await driver.settle(archival({ ...task, message: { ...task.message, errorMsg, lastFailedAt } }));
+      const [reason] = await reasonsFor(driver, task.lease.id);
+      expect(reason).toMatchObject({ kind: 'archived', cause: 'expiry', error: errorMsg });
+      expect(reason!.text).toBe(
+        'It is archived: it expired, as it had not begun in time (expiresIn), and it has not run. ' +
+          `It runs again only if somebody runs it. The last error is: ${errorMsg}`,
+      );
+      const quotes = await driver.takeNew(); // a task without an expiry, whose handler quotes such an error
+      await driver.settle(archival({ ...quotes, message: { ...quotes.message, errorMsg } }));
+      expect(await reasonsFor(driver, quotes.lease.id)).toMatchObject([{ kind: 'archived', cause: 'failure' }]);
+    });
+
+    it('says that a task is the latest, and waits for the one that runs', async ({ driver }) => {
+      await serve(driver);
+      const lock = new QueueKeys('asynq', 'default').lock('test:task', 'last', 'order-7');
+      const latest = (id: string): RepeatRequest => {
+        const { repeat: how, message, ...rest } = repeat('latest', id, { limit: driver.now + 60 });
+        return { ...rest, message: { ...message, uniqueKey: lock }, repeat: { ...how, lock } };
+      };
+      await driver.broker.uniqueness.enqueue('default', [latest('first')]);
+      await driver.takeOne();
+      await driver.broker.uniqueness.enqueue('default', [latest('second')]);
+      const [reason] = await reasonsFor(driver, 'second');
+      expect(reason).toMatchObject({ kind: 'waiting', prerequisites: 1, follows: true, until: seconds(driver, 60) });
+      expect(reason!.text).toContain(
+        'It has the last payload of its key (latest), and begins when the one before it has ended, however that ends: task first in queue "default".',
+      );
+    });
+
     it('names the tasks that a task waits for', async ({ driver }) => {
       await serve(driver);
       const first = await driver.add();
@@ -351,6 +387,7 @@ export function exerciseExplain(it: DriverTest): void {
           kind: 'waiting',
           open: [{ prerequisite: { queue: 'default', id: first }, state: 'waiting', paused: false }],
           prerequisites: 1,
+          follows: false,
           until: seconds(driver, 60),
           text: expect.stringContaining(`It waits for 1 of 1 task: task ${first} in queue "default".`),
         },
