@@ -44,7 +44,9 @@ export class TaskExpiredError extends AsynqError {
     readonly expiredAt: Date,
     now: Date,
   ) {
-    super(`${TASK_EXPIRED}: it was to begin by ${expiredAt.toJSON()}, and was claimed at ${now.toJSON()}`);
+    super(
+      `the task has expired (expiresIn): it was to begin by ${expiredAt.toJSON()}, and was claimed at ${now.toJSON()}`,
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 /** The header of a task that says by when its first attempt must begin. Without it a task does not expire. */
 export const EXPIRY_HEADER = 'asynq-expires-at';
 
-/** How the error of a task begins that is archived because it has expired. */
+/** How the error of a task begins that is archived because it has expired: that of TaskExpiredError. */
 export const TASK_EXPIRED = 'the task has expired (expiresIn)';
 
 /** What becomes of a task that has expired. */
