@@ -63,6 +63,8 @@ describe('what is done in the console by clicking', () => {
     await tab.page.getByText('Options and headers').click();
     await tab.page.getByLabel('Id', { exact: true }).fill('made');
     await tab.page.getByLabel('Retries').fill('3');
+    await tab.page.getByLabel('Expires unless begun, seconds').fill('60');
+    await tab.page.getByLabel('When expired').selectOption('delete it');
     await tab.page.getByLabel('Headers, one per line').fill('tenant: acme');
     await tab.page.getByLabel('When', { exact: true }).selectOption('in');
     await tab.page.getByLabel('How long from now').fill('30');
@@ -70,7 +72,8 @@ describe('what is done in the console by clicking', () => {
     await tab.sees('The task is scheduled.');
     const made = (await task('fresh', 'made'))!;
     expect(made.payload.toString()).toBe(payload);
-    expect(made).toMatchObject({ type: 'web:made', maxRetry: 3, headers: { tenant: 'acme' }, state: 'scheduled' });
+    expect(made).toMatchObject({ type: 'web:made', maxRetry: 3, state: 'scheduled' });
+    expect(made.headers).toEqual({ tenant: 'acme', 'asynq-expires-at': expect.stringMatching(/^\d+ drop$/) as string });
     await tab.press('Enqueue');
     await tab.page.getByRole('alert').getByText('made').waitFor();
     await tab.page.getByRole('link', { name: 'Show it' }).click();

@@ -1,8 +1,11 @@
+import type { ExpiryPolicy } from '../../wire/expiry.js';
 import type { TaskOptions } from '../../task/options.js';
 import { describe } from '../../validation.js';
 import { BadRequest } from './api-error.js';
 import { PAYLOAD_FIELDS, type PayloadBody } from './payload-body.js';
-import { amount, count, mapOf, type Schema, text, time } from './schema.js';
+import { amount, count, mapOf, oneOf, type Schema, text, time } from './schema.js';
+
+const EXPIRY_POLICIES: readonly ExpiryPolicy[] = ['archive', 'drop'];
 
 /** The options of a task in a body. */
 export const TASK_FIELDS: Readonly<Record<string, Schema>> = {
@@ -12,6 +15,8 @@ export const TASK_FIELDS: Readonly<Record<string, Schema>> = {
   max_retry: count(),
   timeout_seconds: amount('of one attempt; 0, as if not given: 30 minutes, unless there is a deadline'),
   deadline: time(),
+  expires_in_seconds: amount('from when it may run until when its first attempt must begin; 0: it does not expire'),
+  on_expiry: oneOf(EXPIRY_POLICIES, 'what becomes of it if it has not begun by then; default `archive`'),
   unique_seconds: amount('how long another of this type and payload is refused'),
   process_at: time('not before this time; excludes process_in_seconds'),
   process_in_seconds: amount(),
@@ -26,6 +31,8 @@ export interface TaskBody extends PayloadBody {
   readonly max_retry?: number;
   readonly timeout_seconds?: number;
   readonly deadline?: string;
+  readonly expires_in_seconds?: number;
+  readonly on_expiry?: ExpiryPolicy;
   readonly unique_seconds?: number;
   readonly process_at?: string;
   readonly process_in_seconds?: number;
@@ -41,6 +48,8 @@ export function readOptions(body: TaskBody): TaskOptions {
     maxRetry: body.max_retry,
     timeout: milliseconds(body.timeout_seconds),
     deadline: toDate(body.deadline, 'deadline'),
+    expiresIn: milliseconds(body.expires_in_seconds),
+    onExpiry: body.on_expiry,
     unique: milliseconds(body.unique_seconds),
     processAt: toDate(body.process_at, 'process_at'),
     processIn: milliseconds(body.process_in_seconds),

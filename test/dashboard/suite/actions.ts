@@ -29,6 +29,19 @@ describe('routes that asynqmon does not have', () => {
   afterAll(() => web.close());
 
   describe('enqueue', () => {
+    it('takes by when it must begin, also of a copy', async () => {
+      const expiring = { type: 'email', task_id: 'brief', expires_in_seconds: 90, on_expiry: 'drop' };
+      expect(await post('tasks', expiring)).toMatchObject({ status: 201 });
+      const at = broker.clock.now() + 90_000;
+      expect((await message('brief')).headers).toEqual({ 'asynq-expires-at': `${at} drop` });
+      const copy = await post('tasks/brief:clone', { task_id: 'copy', expires_in_seconds: 30 });
+      expect(JSON.parse(copy.text)).toMatchObject({
+        expires_at: new Date(at - 60_000).toJSON().replace(/\.?0+Z$/, 'Z'),
+      });
+      expect(await post('tasks', { type: 'email', on_expiry: 'delete' })).toMatchObject({ status: 400 });
+      expect(await post('tasks', { ...expiring, task_id: 'x', group: 'g' })).toMatchObject({ status: 400 });
+    });
+
     it('takes every option of a task', async () => {
       const made = await post('tasks', {
         type: 'email',

@@ -131,6 +131,8 @@ export interface TaskInput {
   max_retry?: number;
   timeout_seconds?: number;
   deadline?: string;
+  expires_in_seconds?: number;
+  on_expiry?: string;
   unique_seconds?: number;
   process_at?: string;
   process_in_seconds?: number;

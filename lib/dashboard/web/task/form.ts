@@ -13,6 +13,9 @@ export interface TaskForm {
   max_retry: string;
   timeout_seconds: string;
   deadline: string;
+  expires_in_seconds: string;
+  /** Empty: as by default, `archive`. */
+  on_expiry: string;
   unique_seconds: string;
   retention_seconds: string;
   group: string;
@@ -29,14 +32,16 @@ export const EMPTY_FORM: TaskForm = {
   max_retry: '',
   timeout_seconds: '',
   deadline: '',
+  expires_in_seconds: '',
+  on_expiry: '',
   unique_seconds: '',
   retention_seconds: '',
   group: '',
   headers: '',
 };
 
-const NUMBERS = ['max_retry', 'timeout_seconds', 'unique_seconds', 'retention_seconds'] as const;
-const TEXTS = ['type', 'task_id', 'group'] as const;
+const NUMBERS = ['max_retry', 'timeout_seconds', 'expires_in_seconds', 'unique_seconds', 'retention_seconds'] as const;
+const TEXTS = ['type', 'task_id', 'group', 'on_expiry'] as const;
 
 type Header = readonly [name: string, value: string];
 

@@ -29,6 +29,7 @@ const MORE: readonly InputProps[] = [
   { name: 'retention_seconds', label: 'Keep when completed, seconds', type: 'number', hint: 'not at all' },
   { name: 'unique_seconds', label: 'Unique for, seconds', type: 'number', hint: 'not unique' },
   { name: 'group', label: 'Group', hint: 'none' },
+  { name: 'expires_in_seconds', label: 'Expires unless begun, seconds', type: 'number', hint: 'never' },
   { name: 'deadline', label: 'Deadline', type: 'datetime-local' },
 ];
 
@@ -52,6 +53,20 @@ const Field = ({ form, onChange, label, name, type = 'text', hint, required, lis
       spellcheck={false}
       onInput={(event) => onChange({ ...form, [name]: event.currentTarget.value })}
     />
+  </label>
+);
+
+const ExpiryField = ({ form, onChange }: Pick<FieldProps, 'form' | 'onChange'>) => (
+  <label class="field">
+    <span>When expired</span>
+    <select
+      name="on_expiry"
+      value={form.on_expiry}
+      onChange={(event) => onChange({ ...form, on_expiry: event.currentTarget.value })}
+    >
+      <option value="">archive it</option>
+      <option value="drop">delete it</option>
+    </select>
   </label>
 );
 
@@ -94,6 +109,7 @@ export function TaskFields({ form, onChange, fresh = false }: FieldsProps) {
           {MORE.map((field) => (
             <Field key={field.name} {...edited} {...field} />
           ))}
+          <ExpiryField {...edited} />
         </div>
         <HeadersField {...edited} />
       </details>
