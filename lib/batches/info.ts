@@ -12,6 +12,7 @@ export const viewBatch = ({ home, openedAt, endedAt, ...progress }: BatchProgres
   pending: progress.pending,
   succeeded: progress.succeeded,
   failed: progress.failed,
+  failedIn: progress.failedIn,
   openedAt: toDate(openedAt),
   endedAt: endedAt === undefined ? undefined : toDate(endedAt),
 });

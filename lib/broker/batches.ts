@@ -59,6 +59,8 @@ export interface BatchProgress {
   readonly pending: number;
   readonly succeeded: number;
   readonly failed: number;
+  /** The queues with members that have failed, by name. */
+  readonly failedIn: readonly string[];
   /** Milliseconds since the epoch. */
   readonly openedAt: number;
   readonly endedAt: number | undefined;

@@ -46,6 +46,8 @@ export interface BatchInfo {
   readonly succeeded: number;
   /** Members that are archived, or were deleted, cancelled or revoked. */
   readonly failed: number;
+  /** The queues with members that have failed, by name. */
+  readonly failedIn: readonly string[];
   readonly openedAt: Date;
   readonly endedAt: Date | undefined;
 }

@@ -203,6 +203,24 @@ describe('batches', () => {
   });
 });
 
+describe('members of a batch that have failed', () => {
+  it('are one click away, in the queue where they are', async () => {
+    const batch = await web.client.openBatch({ name: 'import 42', queue: 'orders' });
+    await batch.add('row', [1, 2], { queue: 'rows' });
+    await batch.add('row', [3]);
+    await new AsynqInspector(broker).archiveTask('rows', `${batch.id}~1`);
+    const seen = await visit();
+    await seen.open('batches');
+    const links = seen.page.getByRole('link', { name: /^Archived members/ });
+    await links.first().waitFor();
+    expect(await links.count()).toBe(1);
+    await links.click();
+    await seen.page.locator('tr[data-row]', { hasText: `${batch.id}~1` }).waitFor();
+    expect(await seen.page.locator('tr[data-row]').count()).toBe(1);
+    expect(seen.page.url()).toContain('queues/rows/archived');
+  });
+});
+
 describe('the pages of workflows and batches', () => {
   it.each([1280, 1024])('show every column of a batch, %i pixels wide', async (width) => {
     const batch = await web.client.openBatch({ name: 'import of articles, 2026-11', queue: 'orders' });

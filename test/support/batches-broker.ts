@@ -54,7 +54,7 @@ export class FakeBatchesBroker extends FakeProducerBroker {
     },
     progress: async (home, id) => {
       if (id === 'gone') return undefined;
-      const counts = { total: 3, pending: 1, succeeded: 1, failed: 1 };
+      const counts = { total: 3, pending: 1, succeeded: 1, failed: 1, failedIn: ['rows'] };
       return { home, id, name: 'n', state: 'closed', ...counts, openedAt: 1_000, endedAt: undefined };
     },
     batches: async () => [],

@@ -150,16 +150,17 @@ export class RedisBatches implements BatchesRole {
     const parts = await Promise.all(
       batch.parts.map(async ({ queue, reported }) => {
         const part = await this.part(queue, id);
-        return part ? { ...part, lost: reported.lost, made: part.made + reported.lost } : reported;
+        return { queue, ...(part ? { ...part, lost: reported.lost, made: part.made + reported.lost } : reported) };
       }),
     );
     const sum = (read: (part: PartRecord) => number): number => parts.reduce((total, part) => total + read(part), 0);
     const total = sum(({ made }) => made);
     const succeeded = sum(({ ok }) => ok);
     const failed = sum(({ dead, lost }) => dead + lost);
+    const failedIn = parts.flatMap(({ queue, dead }) => (dead > 0 ? [queue] : [])).sort();
     const { name, state, openedAt, endedAt } = batch;
     const pending = Math.max(0, total - succeeded - failed);
-    return { home, id, name, state, total, pending, succeeded, failed, openedAt, endedAt };
+    return { home, id, name, state, total, pending, succeeded, failed, failedIn, openedAt, endedAt };
   }
 
   private async part(queue: string, id: string): Promise<PartRecord | undefined> {

@@ -32,6 +32,7 @@ export function exerciseBatches(it: DriverTest): void {
         pending: 0,
         succeeded: 3,
         failed: 0,
+        failedIn: [],
         openedAt: driver.clock.now(),
         endedAt: driver.clock.now(),
       });
@@ -64,6 +65,7 @@ export function exerciseBatches(it: DriverTest): void {
       await session.run(1, 'archive');
       await session.close(batch);
       expect(await session.counts(batch)).toBe('completed 1 0 0 1');
+      expect(await session.progress(batch)).toMatchObject({ failedIn: ['default'] });
       expect(await session.callbacks(batch)).toEqual([]);
     });
 

@@ -162,6 +162,7 @@ describe('a handle of a batch', () => {
       pending: 1,
       succeeded: 1,
       failed: 1,
+      failedIn: ['rows'],
       openedAt: new Date(1_000),
       endedAt: undefined,
     });

@@ -98,9 +98,10 @@ export class StoredBatch {
       sum((part) => part.succeeded),
       sum(({ dead }) => dead),
     ];
+    const failedIn = [...this.parts].flatMap(([queue, { dead }]) => (dead > 0 ? [queue] : [])).sort();
     const { home, state, openedAt, endedAt } = this;
     const { id, name } = this.batch;
     const pending = total - succeeded - failed;
-    return { home, id, name, state, total, pending, succeeded, failed, openedAt, endedAt };
+    return { home, id, name, state, total, pending, succeeded, failed, failedIn, openedAt, endedAt };
   }
 }

@@ -1,6 +1,7 @@
 import { BatchNotFoundError } from '../../../errors.js';
 import type { BatchInfo } from '../../../task/batch.js';
 import type { Dashboard } from '../../dashboard.js';
+import type { Permissions } from '../../permissions.js';
 import { given, PAGE_PARAMETERS, pageOf, sizeOf } from '../query.js';
 import type { ApiRequest, QueryParameter, Route } from '../route.js';
 import { count, listOf, oneOf, orNull, ref, shape, text, time } from '../schema.js';
@@ -18,12 +19,13 @@ export const batchSchemas = {
     pending: count('members that have not ended'),
     succeeded: count(),
     failed: count(),
+    failed_in: listOf(text('queue with members that have failed, of those that the sender may see')),
     opened_at: time(),
     ended_at: orNull(time()),
   }),
 };
 
-const showBatch = ({ openedAt, endedAt, ...batch }: BatchInfo) => ({
+const showBatch = ({ openedAt, endedAt, ...batch }: BatchInfo, permissions: Permissions) => ({
   id: batch.id,
   queue: batch.queue,
   name: batch.name,
@@ -32,6 +34,7 @@ const showBatch = ({ openedAt, endedAt, ...batch }: BatchInfo) => ({
   pending: batch.pending,
   succeeded: batch.succeeded,
   failed: batch.failed,
+  failed_in: batch.failedIn.filter((queue) => permissions.maySee(queue)),
   opened_at: timeOrNull(openedAt),
   ended_at: timeOrNull(endedAt),
 });
@@ -40,13 +43,15 @@ const showBatch = ({ openedAt, endedAt, ...batch }: BatchInfo) => ({
 async function list({ inspector }: Dashboard, { query, permissions }: ApiRequest) {
   const page = { queue: given(query, 'queue'), size: sizeOf(query), page: pageOf(query) };
   const batches = await inspector.listBatches(page);
-  return { batches: batches.filter(({ queue }) => permissions.maySee(queue)).map(showBatch) };
+  return {
+    batches: batches.filter(({ queue }) => permissions.maySee(queue)).map((batch) => showBatch(batch, permissions)),
+  };
 }
 
-async function show({ inspector }: Dashboard, { params }: ApiRequest) {
+async function show({ inspector }: Dashboard, { params, permissions }: ApiRequest) {
   const batch = await inspector.getBatch(params.queue!, params.batch!);
   if (!batch) throw new BatchNotFoundError(params.queue!, params.batch!);
-  return showBatch(batch);
+  return showBatch(batch, permissions);
 }
 
 export const batchRoutes: readonly Route[] = [

@@ -42,6 +42,8 @@ export interface Batch {
   pending: number;
   succeeded: number;
   failed: number;
+  /** Queues with members that have failed. */
+  failed_in: string[];
   opened_at: string;
   ended_at: string | null;
 }

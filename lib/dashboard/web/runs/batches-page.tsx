@@ -28,6 +28,23 @@ function Progress({ batch }: { batch: Batch }) {
   );
 }
 
+/** How many have failed, and the archived ones by queue. */
+const Failed = ({ batch: { id, name, failed, failed_in: queues } }: { batch: Batch }) => (
+  <>
+    {count(failed)}
+    {queues.map((queue) => (
+      <div key={queue}>
+        <a
+          href={paths.list(queue, 'archived', { id: `${id}~` })}
+          aria-label={`Archived members of ${visible(name)} in ${visible(queue)}`}
+        >
+          <Text value={queue} titled class="cut" />
+        </a>
+      </div>
+    ))}
+  </>
+);
+
 function Actions({ batch, reload }: { batch: Batch; reload: () => void }) {
   const may = useMay();
   const { queue, id, name, state } = batch;
@@ -77,7 +94,7 @@ function Row({ batch, reload }: { batch: Batch; reload: () => void }) {
         {count(batch.succeeded)}
       </td>
       <td class="number" data-label="failed">
-        {count(batch.failed)}
+        <Failed batch={batch} />
       </td>
       <td class="number" data-label="opened">
         <Ago at={batch.opened_at} />
