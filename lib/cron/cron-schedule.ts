@@ -13,6 +13,7 @@ export interface CronFields {
 
 const MINUTE_SECONDS = 60;
 const HOUR_SECONDS = 3600;
+const DAY_SECONDS = 86_400;
 
 /** How many years robfig/cron looks ahead. */
 const MAX_YEARS_AHEAD = 5;
@@ -38,9 +39,11 @@ export class CronSchedule implements Schedule {
 
   next(after: number): number | undefined {
     if (!this.possible) return undefined;
-    const search = new Search(this.fields, this.zone, Math.floor(after / 1000) + 1);
-    const found = search.run();
-    return found === undefined ? undefined : found * 1000;
+    // On a day that a zone repeats (America/Juneau 1867-10-18), a search may end on the day it began on, before it began.
+    for (let from = Math.floor(after / 1000); ; from += DAY_SECONDS) {
+      const found = new Search(this.fields, this.zone, from + 1).run();
+      if (found === undefined || found * 1000 > after) return found === undefined ? undefined : found * 1000;
+    }
   }
 }
 

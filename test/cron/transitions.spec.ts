@@ -42,6 +42,11 @@ describe('a zone that skips a day', () => {
     expect(found && new Date(found).toISOString()).toBe(new Date(next).toISOString());
   });
 
+  it('finds nothing earlier on a day that comes twice', () => {
+    const from = Date.parse('1867-10-18T09:00Z') + 55_872_000;
+    expect(parseSpec('* 0 1 10 6', { location: 'America/Juneau' }).next(from)).toBeGreaterThan(from);
+  });
+
   it('every search ends later than it began, within six years, at the right minute and hour', () => {
     const near = fc.tuple(fc.constantFrom(...CHANGES), fc.integer({ min: -60 * DAY, max: 10 * DAY }));
     fc.assert(
