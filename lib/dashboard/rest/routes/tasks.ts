@@ -18,7 +18,7 @@ async function explain(dashboard: Dashboard, { params, permissions }: ApiRequest
   const { queue, id } = { queue: params.queue!, id: params.id! };
   await dashboard.requireQueue(queue);
   const task = await dashboard.inspector.getTaskInfo(queue, id);
-  const explanation = task && (await dashboard.inspector.explain(task));
+  const explanation = task && (await dashboard.inspector.explain({ queue, id }));
   if (!explanation || explanation.state === undefined) throw new TaskNotFoundError(queue, id);
   const { isHidden } = dashboard.presenter.present(toSubject(task)).payload;
   return showExplanation(explanation, { dashboard, permissions, type: task.type, queue, isHidden });

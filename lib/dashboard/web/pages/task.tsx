@@ -23,7 +23,8 @@ const decodedOf = (task: Task, tree: JsonNode | undefined, name: 'payload_decode
 const downloadOf = (task: Task, part: 'payload' | 'result'): string | undefined =>
   task[`${part}_redacted`] || task[`${part}_size`] === 0 ? undefined : api.download(task.queue, task.id, part);
 
-function Body({ task, tree }: { task: Task; tree: JsonNode | undefined }) {
+/** @param queue where it is; its message may name another */
+function Body({ queue, id, task, tree }: { queue: string; id: string; task: Task; tree: JsonNode | undefined }) {
   return (
     <div class="task-grid">
       <div class="stack">
@@ -52,7 +53,7 @@ function Body({ task, tree }: { task: Task; tree: JsonNode | undefined }) {
         )}
       </div>
       <div class="stack">
-        <ExplanationCard task={task} />
+        <ExplanationCard queue={queue} id={id} state={task.state} />
         {task.waits && <WaitCard wait={task.waits} />}
         <Details task={task} />
         <Timeline task={task} />
@@ -113,7 +114,7 @@ export function TaskPage({ queue, id }: { queue: string; id: string }) {
       actions={task && !gone && <TaskActions task={task} onDone={reload} onDeleting={setDeleting} />}
     >
       {task && <Gone resource={resource} />}
-      {task && <Body task={task} tree={tree} />}
+      {task && <Body queue={queue} id={id} task={task} tree={tree} />}
       {!task && gone && <Missing queue={queue} />}
       {!task && error && !gone && <Failure error={error} retry={reload} />}
       {!task && !error && <Loading rows={6} />}

@@ -24,8 +24,7 @@ const Links = ({ tasks, queues }: Reason) => (
 );
 
 /** Why a task does not run, unless it is over. */
-export function ExplanationCard({ task }: { task: Task }) {
-  const { queue, id, state } = task;
+export function ExplanationCard({ queue, id, state }: Pick<Task, 'queue' | 'id' | 'state'>) {
   const isOver = state === 'completed' || state === 'archived';
   const { data, error } = useResource(
     JSON.stringify([queue, id, state]),
