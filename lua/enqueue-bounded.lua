@@ -1,5 +1,4 @@
--- What enqueue.lua does, but a task that would be pending is created only while the queue has fewer than `number` of them:
--- ProducerRole.enqueueBounded.
+-- What enqueue.lua does, while fewer tasks than a number are pending: ProducerRole.enqueueBounded.
 --
 -- KEYS
 --   1 pending
