@@ -118,9 +118,9 @@ function lockOf(
   { by, policy }: RepeatSettings,
   { payload, bytes, keys }: RepeatContext,
 ): string {
-  if (typeof by === 'object') return keys.lock(type, 'fields', `${by.join(',')}:${fieldsOf(type, by, payload)}`);
+  if (typeof by === 'object') return keys.lock(type, 'fields', [...by, fieldsOf(type, by, payload)]);
   if (by === 'payload' || key === undefined) return keys.unique(type, bytes);
-  return keys.lock(type, isLast(policy) ? 'last' : 'key', keyOf(type, key, payload));
+  return keys.lock(type, isLast(policy) ? 'last' : 'key', [keyOf(type, key, payload)]);
 }
 
 const keyOf = (type: string, key: Key, payload: unknown): string =>
@@ -138,7 +138,7 @@ function fieldsOf(type: string, names: readonly string[], payload: unknown): str
     if (value !== undefined) return value;
     throw new InvalidTaskError(`unique of task "${type}" compares "${name}", which its payload does not have`);
   });
-  return createHash('md5').update(JSON.stringify(values, sorted)).digest('hex');
+  return createHash('sha256').update(JSON.stringify(values, sorted)).digest('base64url');
 }
 
 /** Objects with their names in order. */

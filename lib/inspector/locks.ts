@@ -10,8 +10,8 @@ import { requireQueue } from './known-queue.js';
 /** A lock of a unique task. */
 export interface LockInfo {
   /**
-   * What it keeps out: the task type, then a hash of the payload as asynq writes it; or `key:` or `last:` and the business id; or `fields:`, the names
-   * of the fields, and a hash of their values.
+   * What it keeps out: the task type, then a hash of the payload as asynq writes it; or the business id and `key` or `last`; or names of fields, a
+   * hash of their values, and `fields`. Colons between them; a colon in a business id is `%3A`, and a long one is hashed.
    */
   readonly name: string;
   /** The task that holds it. */

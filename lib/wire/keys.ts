@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type LockKind, lockName } from './lock-names.js';
 import { PlaceKeys } from './place-keys.js';
 
 /** asynq's key prefix. Any other is a namespace of ours that Go does not see. */
@@ -131,16 +132,15 @@ export class QueueKeys extends PlaceKeys {
   /**
    * Ours: the lock of a task that is not unique by its payload. Go honours it, as it takes the name from the message.
    *
-   * @param kind `key`: by the business id; `last`: the same, and it only says which task is the last; `fields`: by fields of the payload
+   * @param texts a key, or names of fields and a hash
    */
-  lock(type: string, kind: 'key' | 'last' | 'fields', text: string): string {
-    return `${this.lockPrefix}${type}:${kind}:${text}`;
+  lock(type: string, kind: LockKind, texts: readonly string[]): string {
+    return this.lockPrefix + lockName(type, kind, texts);
   }
 }
 
 /** Whether the lock that a message names only says which task of its key is the last. */
-export const namesLast = ({ type, uniqueKey }: { type: string; uniqueKey: string }): boolean =>
-  uniqueKey.includes(`}:unique:${type}:last:`);
+export const namesLast = ({ uniqueKey }: { uniqueKey: string }): boolean => uniqueKey.endsWith(':last');
 
 /** The global keys and the pub/sub channel (section 1.1). */
 export class Keyspace {

@@ -117,7 +117,7 @@ describe.each(['memory', 'redis'])('a repeat with %s', (kind) => {
     expect(JSON.stringify(three)).toContain('"created":false');
     const { locks } = await inspector.locks('default');
     expect(locks).toMatchObject([
-      { name: 'order:sync:last:a', holder: { id: two.id, state: 'waiting', type: 'order:sync' } },
+      { name: 'order:sync:a:last', holder: { id: two.id, state: 'waiting', type: 'order:sync' } },
     ]);
     running.end();
     const follower = await gate.begun(1);

@@ -61,7 +61,7 @@ export function repeat(
     ...fields
   }: RepeatFields = {},
 ): RepeatRequest {
-  const key = new Keyspace().queue('default').lock('test:task', 'key', lock);
+  const key = new Keyspace().queue('default').lock('test:task', 'key', [lock]);
   const isOnce = policy === 'once';
   const late = policy === 'latest' ? (limit ?? 2 ** 32) : limit;
   const body = {

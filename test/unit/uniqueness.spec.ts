@@ -29,7 +29,7 @@ describe('the request of a task', () => {
 
   it('that is unique by its key has asynq’s lock of another name', () => {
     const request = requestOf({ key: 'order 7', unique: { for: '1h', by: 'key' }, processIn: '10m' });
-    expect(request.message.uniqueKey).toBe(`${LOCK}key:order 7`);
+    expect(request.message.uniqueKey).toBe(`${LOCK}order 7:key`);
     expect([request.uniqueTtl, request.repeat]).toEqual([4200, undefined]);
   });
 
@@ -37,7 +37,7 @@ describe('the request of a task', () => {
     const unique = { for: '1h', by: ['n', 'id'] };
     const nameOf = (payload: unknown) => requestOf({ unique }, payload).message.uniqueKey;
     const name = nameOf({ id: { x: 1, y: new Date(0) }, n: 1 });
-    expect(name).toMatch(/^asynq:\{default\}:unique:t:fields:id,n:[0-9a-f]{32}$/);
+    expect(name).toMatch(/^asynq:\{default\}:unique:t:id,n,[\w-]{43}:fields$/);
     expect(nameOf({ other: 1, n: 1, id: { y: '1970-01-01T00:00:00.000Z', x: 1 } })).toBe(name);
     expect(nameOf({ id: { x: 1, y: new Date(1) }, n: 1 })).not.toBe(name);
     expect(() => nameOf({ id: 1 })).toThrow('unique of task "t" compares "n", which its payload does not have');
@@ -52,7 +52,7 @@ describe('the request of a task', () => {
 
   it('whose lock only time ends names no lock that a success would free', () => {
     const { message, repeat } = requestOf({ key: 'k', throttle: '1m', processIn: '1h' });
-    expect([message.uniqueKey, repeat]).toEqual(['', { policy: 'existing', lock: `${LOCK}key:k`, ttl: 60 }]);
+    expect([message.uniqueKey, repeat]).toEqual(['', { policy: 'existing', lock: `${LOCK}k:key`, ttl: 60 }]);
     const expired = requestOf({ unique: { for: '1m', until: 'expired' }, processIn: '1h' });
     expect(expired.repeat).toMatchObject({ policy: 'reject', ttl: 3660 });
     expect(requestOf({ throttle: '1m' }).repeat.lock).toBe(requestOf({ unique: '1h' }).message.uniqueKey);
@@ -61,7 +61,7 @@ describe('the request of a task', () => {
   it('that is debounced has its times', () => {
     const { message, processAt, repeat } = requestOf({ key: 'k', debounce: { wait: '1500ms', maxWait: '9s' } });
     expect([processAt, repeat.limit]).toEqual([NOW / 1000 + 2, NOW / 1000 + 9]);
-    expect([repeat.lock, message.uniqueKey]).toEqual([`${LOCK}last:k`, `${LOCK}last:k`]);
+    expect([repeat.lock, message.uniqueKey]).toEqual([`${LOCK}k:last`, `${LOCK}k:last`]);
   });
 
   it('that is to run once has an id of its own, and is kept', () => {
@@ -90,7 +90,7 @@ describe('options of a definition and a call', () => {
 
   it('take the key of the call in place of that of the definition', () => {
     const kind = preparer.kindOf(defineTask<{ id: string }>('t', { key, latest: true }), { key: 'b' });
-    expect((preparer.prepare(kind, { id: 'a' }, NOW).request as RepeatRequest).repeat.lock).toBe(`${LOCK}last:b`);
+    expect((preparer.prepare(kind, { id: 'a' }, NOW).request as RepeatRequest).repeat.lock).toBe(`${LOCK}b:last`);
   });
 });
 

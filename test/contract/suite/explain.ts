@@ -354,7 +354,7 @@ export function exerciseExplain(it: DriverTest): void {
 
     it('says that a task is the latest, and waits for the one that runs', async ({ driver }) => {
       await serve(driver);
-      const lock = new QueueKeys('asynq', 'default').lock('test:task', 'last', 'order-7');
+      const lock = new QueueKeys('asynq', 'default').lock('test:task', 'last', ['order-7']);
       const latest = (id: string): RepeatRequest => {
         const { repeat: how, message, ...rest } = repeat('latest', id, { limit: driver.now + 60 });
         return { ...rest, message: { ...message, uniqueKey: lock }, repeat: { ...how, lock } };

@@ -1,6 +1,7 @@
 import { mapInTurns } from '../../../async.js';
 import type { StoredLock } from '../../../broker/uniqueness.js';
 import { storedLocks, viewLock } from '../../../inspector/locks.js';
+import { LOCK_KINDS, readLockName } from '../../../wire/lock-names.js';
 import { TASK_STATES } from '../../../wire/states.js';
 import type { Dashboard } from '../../dashboard.js';
 import { given } from '../query.js';
@@ -9,7 +10,7 @@ import { flag, listOf, oneOf, orNull, ref, shape, text, time } from '../schema.j
 import { timeOrNull } from '../shapes/times.js';
 
 const CURSOR: QueryParameter = { name: 'cursor', description: 'the next_cursor of the page before' };
-const COMPARED = ['payload', 'key', 'last', 'fields'] as const;
+const COMPARED = ['payload', ...LOCK_KINDS] as const;
 
 export const lockSchemas = {
   Lock: shape({
@@ -27,37 +28,16 @@ export const lockSchemas = {
   }),
 };
 
-interface LockName {
-  readonly type: string;
-  readonly by: (typeof COMPARED)[number];
-  readonly value: string;
-}
-
-const HASH = /^(?:[\da-f]{32})?$/;
-const MARK = /:(key|last|fields):/g;
-
-/** What the name of a lock may mean. More than one when types or keys look like parts of a name. */
-function readings(name: string): LockName[] {
-  const found = [...name.matchAll(MARK)].map((mark): LockName => ({
-    type: name.slice(0, mark.index),
-    by: mark[1] as LockName['by'],
-    value: name.slice(mark.index + mark[0].length),
-  }));
-  const colon = name.lastIndexOf(':');
-  const hash = name.slice(colon + 1);
-  return colon >= 0 && HASH.test(hash) ? [...found, { type: name.slice(0, colon), by: 'payload', value: hash }] : found;
-}
-
 /** The name of a lock holds a key, or a hash that can be guessed: both are made of the payload of the holder. */
 function show(dashboard: Dashboard, queue: string, lock: StoredLock) {
   const { name, holder, expiresAt } = viewLock(dashboard.broker, queue, lock);
   const { presenter } = dashboard;
   const message = lock.owner.message;
-  const all = readings(name);
-  const found = message ? all.find(({ type }) => type === message.type) : all[0];
+  const read = readLockName(name);
+  const found = message && message.type !== read?.type ? undefined : read;
   const redacted = message
     ? presenter.hidesBytes({ ...message, queue }, 'payload')
-    : all.some(({ type }) => presenter.mayHidePayload({ type, queue }));
+    : found !== undefined && presenter.mayHidePayload({ type: found.type, queue });
   return {
     type: holder.type ?? found?.type ?? null,
     by: found?.by ?? null,

@@ -41,7 +41,7 @@ async function arrange(broker: InMemoryBroker, queue: string): Promise<void> {
   await arrangeEveryState(broker, queue);
   await arrangeWaiting(broker, queue);
   await arrangeRunsAndBatches(broker, queue, queue, `-${queue}`);
-  const uniqueKey = new QueueKeys('asynq', queue).lock('charge', 'key', `order-${queue}`);
+  const uniqueKey = new QueueKeys('asynq', queue).lock('charge', 'key', [`order-${queue}`]);
   await broker.producer.enqueue(queue, [{ ...request({ queue, id: 'unique', uniqueKey }), uniqueTtl: 3600 }]);
   const [startTime, deadline] = [broker.clock.now(), broker.clock.now() + 60_000];
   const task = { taskId: 'active', taskType: `type-${queue}`, taskPayload: Buffer.from(`"${queue}"`), queue };
