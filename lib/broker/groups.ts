@@ -43,7 +43,7 @@ export interface ClaimedSet {
 export interface ClaimReply {
   readonly sets: ClaimedSet[];
   /**
-   * When the next group is due, in Unix seconds; `undefined` when none waits, now when more were
+   * When the next group is due, in Unix seconds; `undefined` when none waits, now when more may be
    * due than were claimed.
    */
   readonly nextDue: number | undefined;

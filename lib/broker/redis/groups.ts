@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, floorSeconds } from '../../clock.js';
-import { WrongKeyTypeError } from '../../errors.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
 import {
   AGGREGATION_SECONDS,
@@ -16,6 +15,7 @@ import {
 import { isLinked, type LinkedRequest } from '../links.js';
 import { nanoseconds, readScore, requireSeconds } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
+import { GROUP_SCAN_COUNT, GroupSearch } from './group-search.js';
 import type { RedisLinks } from './links.js';
 import { LeasedTasks } from './scripts/leased-tasks.js';
 import { PackedReader } from './scripts/packed-reader.js';
@@ -28,8 +28,6 @@ import type { Argument } from './scripts/script-command.js';
 import { SCRIPTS, type ScriptName } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
 
-/** Groups checked by one script. */
-const GROUP_SCAN_COUNT = 100;
 /** Tasks read, or moved back, by one script. */
 const MAX_TASKS_PER_CALL = 500;
 /** How many pages of group names are searched for groups that nobody aggregates. */
@@ -48,6 +46,9 @@ interface Check extends GroupPolicy {
  * Redis, what creates the aggregated task; over `monitor` the searches for damage.
  */
 export class RedisGroups implements GroupsRole {
+  /** By queue: where a call stopped that found more groups than it was to claim. */
+  private readonly searches = new Map<string, GroupSearch>();
+
   constructor(
     private readonly connections: RedisConnections,
     private readonly scripts: Scripts,
@@ -61,22 +62,13 @@ export class RedisGroups implements GroupsRole {
     policyOf: (group: string) => GroupPolicy | undefined,
     limit: number,
   ): Promise<ClaimReply> {
-    const now = floorSeconds(this.clock.now());
-    const sets: ClaimedSet[] = [];
-    let nextDue: number | undefined;
-    const wait = (until: number): unknown => (nextDue = Math.min(nextDue ?? Infinity, until));
-    for await (const names of this.groupNames(queue)) {
-      let checks = names.flatMap((group) => checkOf(group, policyOf(group)));
-      while (checks.length > 0 && (limit === 0 || sets.length < limit)) {
-        const reply = await this.claim(queue, checks.slice(0, GROUP_SCAN_COUNT), limit - sets.length, now);
-        sets.push(...reply.sets);
-        if (reply.nextDue !== undefined) wait(reply.nextDue);
-        checks = checks.slice(reply.seen);
-      }
-      if (checks.length > 0) wait(now); // not checked in this call
-      if (limit > 0 && sets.length >= limit) break;
-    }
-    return { sets, nextDue };
+    const claimed = new Map<string, ClaimedSet>();
+    const stopped = limit > 0 ? this.searches.get(queue) : undefined;
+    this.searches.delete(queue);
+    if (stopped) await this.claimAlong(stopped, queue, policyOf, limit, claimed);
+    if (limit > 0 && claimed.size >= limit) return reply(claimed, floorSeconds(this.clock.now()));
+    // From the start: the rest of a search does not know when the groups before it are due.
+    return reply(claimed, await this.claimAlong(this.search(queue), queue, policyOf, limit, claimed));
   }
 
   async readSet(set: ClaimedSet): Promise<AggregationSet> {
@@ -159,7 +151,7 @@ export class RedisGroups implements GroupsRole {
     for await (const found of scanKeys(this.connections, keys.groupPrefix)) {
       await repair(await ownKeys(this.connections, this.keyspace, keys, found));
     }
-    for await (const names of this.groupNames(queue)) await repair(names.map((name) => keys.group(name)));
+    for await (const names of this.search(queue).pages()) await repair(names.map((name) => keys.group(name)));
     return total;
   }
 
@@ -177,7 +169,7 @@ export class RedisGroups implements GroupsRole {
     const keys = this.keyspace.queue(queue);
     const some = new Map<string, number>();
     let pages = 0;
-    for await (const names of this.groupNames(queue)) {
+    for await (const names of this.search(queue).pages()) {
       for (const name of names) {
         const cutoff = cutoffOf(name);
         if (cutoff !== undefined && some.size < GROUP_SCAN_COUNT) some.set(name, cutoff);
@@ -191,6 +183,40 @@ export class RedisGroups implements GroupsRole {
       return readScore(last[1] ?? 'inf') <= cutoff ? [name] : [];
     });
     return (await Promise.all(overdue)).flat();
+  }
+
+  /**
+   * Claims sets along a search. At the limit the search is kept for the next call: to begin anew
+   * would check the same groups at each call.
+   *
+   * @returns when the next of the groups on the way is due
+   */
+  private async claimAlong(
+    search: GroupSearch,
+    queue: string,
+    policyOf: (group: string) => GroupPolicy | undefined,
+    limit: number,
+    claimed: Map<string, ClaimedSet>,
+  ): Promise<number | undefined> {
+    const now = floorSeconds(this.clock.now());
+    let nextDue: number | undefined;
+    const wait = (until: number): unknown => (nextDue = Math.min(nextDue ?? Infinity, until));
+    for await (const names of search.pages()) {
+      // A search may come to a group twice, and a call claims one set per group.
+      let checks = names.flatMap((group) => (claimed.has(group) ? [] : checkOf(group, policyOf(group))));
+      while (checks.length > 0 && (limit === 0 || claimed.size < limit)) {
+        const some = await this.claim(queue, checks.slice(0, GROUP_SCAN_COUNT), limit - claimed.size, now);
+        for (const set of some.sets) claimed.set(set.group, set);
+        if (some.nextDue !== undefined) wait(some.nextDue);
+        checks = checks.slice(some.seen);
+      }
+      if (limit === 0 || claimed.size < limit) continue;
+      search.putBack(checks.map(({ group }) => group));
+      if (search.ended) break;
+      this.searches.set(queue, search);
+      return now; // not all were checked
+    }
+    return nextDue;
   }
 
   private async claim(
@@ -219,21 +245,8 @@ export class RedisGroups implements GroupsRole {
     return { seen, sets, nextDue: next.length > 0 ? readScore(next.toString()) : undefined };
   }
 
-  /** The listed groups, in pages. A page may be empty, and a name may come twice. */
-  private async *groupNames(queue: string): AsyncGenerator<string[]> {
-    const { groups } = this.keyspace.queue(queue);
-    let cursor = '0';
-    do {
-      const at = cursor;
-      const scan = this.connections
-        .run('consume', 'SSCAN', (client) => client.sscan(groups, at, 'COUNT', GROUP_SCAN_COUNT))
-        .catch((error: unknown) => {
-          throw isWrongType(error) ? notASet(groups, error) : error;
-        });
-      const [next, names] = await scan;
-      cursor = next;
-      yield [...new Set(names)];
-    } while (cursor !== '0');
+  private search(queue: string): GroupSearch {
+    return new GroupSearch(this.connections, this.keyspace.queue(queue).groups);
   }
 
   private run(name: ScriptName, keys: readonly string[], argv: readonly Argument[]): Promise<unknown> {
@@ -241,17 +254,12 @@ export class RedisGroups implements GroupsRole {
   }
 }
 
+const reply = (claimed: ReadonlyMap<string, ClaimedSet>, nextDue: number | undefined): ClaimReply => ({
+  sets: [...claimed.values()],
+  nextDue,
+});
+
 const checkOf = (group: string, policy: GroupPolicy | undefined): Check[] => (policy ? [{ group, ...policy }] : []);
-
-const isWrongType = (error: unknown): boolean =>
-  error instanceof Error && error.cause instanceof Error && error.cause.message.startsWith('WRONGTYPE');
-
-const notASet = (key: string, cause: unknown): WrongKeyTypeError =>
-  new WrongKeyTypeError(
-    `"${key}" is a key of another type and must be a set; nothing was written. ` +
-      'Find out what else writes to it, or set another keyPrefix',
-    { cause },
-  );
 
 /** The first KEYS of a script for one set. */
 function setKeys(name: 'archiveDamagedMembers' | 'finishSet', keys: QueueKeys, set: ClaimedSet): string[] {

@@ -116,6 +116,21 @@ export function exerciseAggregation(it: DriverTest): void {
       expect(groups.size).toBe(5);
     });
 
+    it('comes to every group that is due, and claims one set of a group in a call', async ({ driver }) => {
+      const batch = Array.from({ length: 450 }, (_, n) => request({ groupKey: `group ${n % 150}` }));
+      await driver.enqueue(batch);
+      const claimed: string[] = [];
+      for (;;) {
+        const { sets } = await claim(driver, { maxSize: 1 }, 40);
+        const groups = sets.map(({ group }) => group);
+        expect(new Set(groups).size).toBe(groups.length);
+        claimed.push(...groups);
+        if (groups.length === 0) break;
+      }
+      expect(claimed.length).toBe(450);
+      expect(new Set(claimed).size).toBe(150);
+    });
+
     it('only returns when the next one is due when it is asked for none', async ({ driver }) => {
       await join(driver, 'g', 'a');
       await expectUnchanged(driver, async () => {
