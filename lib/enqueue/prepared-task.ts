@@ -22,15 +22,17 @@ export interface PreparedTask {
  * @param now milliseconds since the epoch
  * @param delayedTo when the task may run, in milliseconds since the epoch; default: as the request
  * says
+ * @param repeats the option of a request that is a RepeatRequest
  */
 export function prepared(
   request: EnqueueRequest,
   now: number,
   delayedTo = request.processAt === undefined ? undefined : request.processAt * 1000,
+  repeats?: RepeatName,
 ): PreparedTask {
-  if (delayedTo !== undefined) return { request, state: 'scheduled', nextProcessAt: delayedTo };
-  if (request.message.groupKey !== '') return { request, state: 'aggregating', nextProcessAt: undefined };
-  return { request, state: 'pending', nextProcessAt: now };
+  if (delayedTo !== undefined) return { request, state: 'scheduled', nextProcessAt: delayedTo, repeats };
+  if (request.message.groupKey !== '') return { request, state: 'aggregating', nextProcessAt: undefined, repeats };
+  return { request, state: 'pending', nextProcessAt: now, repeats };
 }
 
 /** The task with the headers that carry the trace of its span, if it has one. */

@@ -111,7 +111,7 @@ export class Preparer {
     const { repeat } = settings;
     const own = repeat && this.repeating(kind, repeat, payload, bytes, now, delayedTo);
     const request = this.request(kind, bytes, delayedTo, now, own);
-    if (own?.repeat) return { ...prepared(request, now, delayedTo), repeats: repeat!.option };
+    if (own?.repeat) return prepared(request, now, delayedTo, repeat!.option);
     if (kind.links !== undefined) return linked(request, kind.links, payload, now, delayedTo);
     return prepared(request, now, delayedTo);
   }
@@ -188,12 +188,13 @@ export class Preparer {
       headers: own?.headers ? { ...headers, ...own.headers } : headers,
     };
     const processAt = delayedTo === undefined ? undefined : ceilSeconds(delayedTo);
-    if (own) return { message, processAt, uniqueTtl: own.uniqueTtl, madeId: id === undefined, repeat: own.repeat! };
+    const lockFor = unique === 0 ? undefined : ceilSeconds((delayedTo ?? now) + unique - now);
     return {
       message,
       processAt,
-      uniqueTtl: unique === 0 ? undefined : ceilSeconds((delayedTo ?? now) + unique - now),
+      uniqueTtl: own ? own.uniqueTtl : lockFor,
       madeId: id === undefined,
+      repeat: own?.repeat,
     };
   }
 }

@@ -65,8 +65,6 @@ export interface RepeatContext {
   readonly delayedTo: number | undefined;
 }
 
-const BASE = { id: undefined, retention: 0, headers: undefined, uniqueTtl: undefined } as const;
-
 /** @throws InvalidTaskError when the key or a field of the payload cannot be found */
 export function repeating(
   type: string,
@@ -78,20 +76,23 @@ export function repeating(
   const { now, payload, delayedTo = now } = context;
   if (policy === 'once') {
     const id = `${idText(type)}~once~${idText(keyOf(type, key!, payload))}`;
-    return { ...BASE, id, retention: ceilSeconds(time), uniqueKey: '', repeat: { policy, lock: '', ttl: 0 } };
+    const repeat = { policy, lock: '', ttl: 0, limit: undefined };
+    return { uniqueKey: '', uniqueTtl: undefined, id, retention: ceilSeconds(time), headers: undefined, repeat };
   }
   const lock = lockOf(type, key, settings, context);
   const delay = delayedTo - now;
   if (isLast(policy)) {
     const ttl = ceilSeconds(delay) + LAST_SECONDS;
-    return { ...BASE, uniqueKey: lock, repeat: { policy, lock, ttl, limit: limitOf(settings, now) } };
+    const repeat = { policy, lock, ttl, limit: limitOf(settings, now) };
+    return { uniqueKey: lock, uniqueTtl: undefined, id: undefined, retention: 0, headers: undefined, repeat };
   }
   const ttl = ceilSeconds(option === 'throttle' ? time : delay + time);
   // Go and our servers free a lock that a message names, when its task succeeds.
   const uniqueKey = until === 'expired' ? '' : lock;
   const headers = until === 'started' ? STARTED : undefined;
-  if (isPlainRepeat(settings)) return { ...BASE, uniqueKey, headers, uniqueTtl: ttl, repeat: undefined };
-  return { ...BASE, uniqueKey, headers, repeat: { policy, lock, ttl } };
+  const isPlain = isPlainRepeat(settings);
+  const repeat = isPlain ? undefined : { policy, lock, ttl, limit: undefined };
+  return { uniqueKey, uniqueTtl: isPlain ? ttl : undefined, id: undefined, retention: 0, headers, repeat };
 }
 
 /** For the server, which frees the lock. */
