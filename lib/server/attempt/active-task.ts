@@ -50,6 +50,10 @@ export class ActiveTask implements TaskContext {
   span: ProcessSpan | undefined;
   /** What it costs of the rate of its handler, where that has costs. */
   charge: Charge | undefined;
+  /** Its position in the HeldTasks of its queue; -1 when it is not held. */
+  heldAt = -1;
+  /** How many tasks of its queue this server has held before. */
+  heldNumber = 0;
   private controller: AbortController | undefined;
   private abortReason: AsynqError | undefined;
 

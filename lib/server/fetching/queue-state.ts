@@ -1,6 +1,7 @@
 import type { ExchangeReply } from '../../broker/broker.js';
 import type { Clock, ClockTimer } from '../../clock.js';
 import type { ActiveTask } from '../attempt/active-task.js';
+import { HeldTasks } from './held-tasks.js';
 import type { ResolvedQueueOptions } from './queue-options.js';
 
 /**
@@ -48,7 +49,7 @@ export class QueueState {
   /** No longer served: what runs is settled, nothing new is claimed. */
   removed = false;
   /** Tasks whose lease this server holds: they run, or are finished and not yet settled. */
-  readonly held = new Set<ActiveTask>();
+  readonly held = new HeldTasks();
   /** Tasks no longer held whose handlers still run: they were given up. */
   readonly lingering = new Set<ActiveTask>();
   /** Tasks with a verdict, for the next exchange. */
@@ -78,7 +79,8 @@ export class QueueState {
   private get room(): number {
     const { concurrency } = this.options;
     if (concurrency === Infinity) return concurrency;
-    const ended = this.finished.filter(({ handlerSettled }) => handlerSettled).length;
+    let ended = 0;
+    for (const { handlerSettled } of this.finished) if (handlerSettled) ended += 1;
     return concurrency - (this.held.size - ended) - this.lingering.size;
   }
 
