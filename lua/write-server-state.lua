@@ -1,4 +1,4 @@
--- Publishes a server and its running tasks: MonitoringRole.writeServerState.
+-- Publishes a server, and which tasks it runs: MonitoringRole.writeServerState, one step.
 --
 -- KEYS
 --   1 server
@@ -6,20 +6,25 @@
 -- ARGV
 --   1 ttl: seconds
 --   2 info
---   3… id and WorkerInfo of each running task
+--   3 known: how many tasks must be published before the call; empty: all that are published are removed first
+--   4 ended: the number of tasks that no longer run
+--   5… their ids, then id and WorkerInfo of each task that has started
 -- Returns
---   nothing
+--   1, or 0 when not so many tasks are published: nothing was written
 --
 -- Uses shared/spread.lua
 
-local workers = {}
-for i = 3, #ARGV do
-  workers[i - 2] = ARGV[i]
+local call, try = redis.call, redis.pcall
+local server, workers = KEYS[1], KEYS[2]
+local ttl, info, known, ended = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+if known == '' then
+  call('DEL', workers)
+elseif try('HLEN', workers) ~= tonumber(known) then
+  return 0
 end
-redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[1])
-redis.call('DEL', KEYS[2])
-if #workers > 0 then
-  spread('HSET', KEYS[2], workers)
-  redis.call('EXPIRE', KEYS[2], ARGV[1])
-end
-return nil
+call('SET', server, info, 'EX', ttl)
+spread('HDEL', workers, ARGV, 5, 4 + ended)
+spread('HSET', workers, ARGV, 5 + ended)
+call('EXPIRE', workers, ttl)
+return 1

@@ -4,7 +4,10 @@ import type { ServerProfile } from './server-profile.js';
 export type ServerIdentity = Pick<ServerInfo, 'host' | 'pid' | 'serverId'>;
 
 export interface MonitoringRole {
-  /** Publishes a server and its running tasks for `ttl` seconds. */
+  /**
+   * Publishes a server and its running tasks for `ttl` seconds. Calls for one server come one after
+   * the other; a task of which nothing has changed since the last one costs nothing.
+   */
   writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void>;
   /** Publishes what asynq's ServerInfo has no room for, for `ttl` seconds. Nobody sees it without a server state. */
   writeServerProfile(server: ServerIdentity, profile: ServerProfile, ttl: number): Promise<void>;

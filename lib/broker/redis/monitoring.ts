@@ -1,35 +1,38 @@
 import type { Cluster } from 'ioredis';
 import { type Clock, floorSeconds } from '../../clock.js';
-import { encodeServerInfo, encodeWorkerInfo } from '../../wire/codec.js';
+import { encodeServerInfo } from '../../wire/codec.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
 import type { MonitoringRole, ServerIdentity } from '../monitoring.js';
 import type { ServerProfile } from '../server-profile.js';
 import type { RedisClient } from './connection/client-factory.js';
 import type { RedisConnections } from './connection/connections.js';
-import type { Argument } from './scripts/script-command.js';
+import { PublishedWorkers } from './published-workers.js';
 import type { Scripts } from './scripts/scripts.js';
 
 /** What servers publish of themselves, over the connection `monitor`. */
 export class RedisMonitoring implements MonitoringRole {
+  private readonly workers: PublishedWorkers;
+
   constructor(
     private readonly connections: RedisConnections,
-    private readonly scripts: Scripts,
+    scripts: Scripts,
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.workers = new PublishedWorkers(scripts);
+  }
 
   /** The two index keys are in other slots, so they need commands of their own. */
   async writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void> {
     const [server, serverWorkers] = this.serverKeys(info);
     const staleAt = floorSeconds(this.clock.now() + ttl * 1000);
-    const argv: Argument[] = [String(Math.ceil(ttl)), encodeServerInfo(info)];
-    for (const worker of workers) argv.push(worker.taskId, encodeWorkerInfo(worker));
+    const state = { keys: [server, serverWorkers], ttl: String(Math.ceil(ttl)), info: encodeServerInfo(info) } as const;
     const { servers, workers: index } = this.keyspace;
     await Promise.all([
       this.connections.run('monitor', 'ZADD', (client) => client.zadd(servers, staleAt, server)),
       this.connections.run('monitor', 'ZADD', (client) => client.zadd(index, staleAt, serverWorkers)),
-      this.scripts.run('monitor', 'writeServerState', [server, serverWorkers], argv),
+      this.workers.write(state, workers),
     ]);
   }
 
@@ -44,6 +47,7 @@ export class RedisMonitoring implements MonitoringRole {
 
   async clearServerState(info: ServerIdentity): Promise<void> {
     const [server, serverWorkers] = this.serverKeys(info);
+    this.workers.forget(serverWorkers);
     const profile = this.keyspace.serverProfile(info.host, info.pid, info.serverId);
     const { servers, workers: index } = this.keyspace;
     await Promise.all([

@@ -4,7 +4,7 @@ import type { ScriptShape } from './script-shape.js';
 export const INSPECT_SCRIPTS = {
   listDelayedGroups: { keys: ['scheduled', 'groups', 'delayedGroups'], argv: ['groupPrefix', 'now'] },
   repairGroups: { keys: ['aggregationSets', 'groups'], argv: ['groupPrefix'] },
-  writeServerState: { keys: ['server', 'workers'], argv: ['ttl', 'info'] },
+  writeServerState: { keys: ['server', 'workers'], argv: ['ttl', 'info', 'known', 'ended'] },
   acquireTokens: { keys: ['semaphore'], argv: ['tokens', 'now', 'deadline'] },
   takeStarts: { keys: ['starts'], argv: ['most', 'window', 'nowNanos', 'wanted'] },
   takeCosts: { keys: ['starts'], argv: ['most', 'window', 'nowNanos'] },
