@@ -1,5 +1,6 @@
 -- Creates tasks that have a policy for repeats, in order, all of one queue: UniquenessRole.enqueue.
--- What happens when there is a task already depends on the state of the owner of the lock, so it is one step.
+-- What happens when there is a task already depends on the state of the owner of the lock, so it is one step. The one that a new task
+-- supersedes is cancelled in the same step.
 --
 -- KEYS
 --   1 pending
@@ -13,10 +14,11 @@
 --   3 nowNanos
 --   4 resent: as enqueue.lua
 --   5 policies: a letter per task: r reject, e existing, p replace, d debounce, l latest, s supersede, o once
---   6… of each task its message, the TTL of its lock (seconds), its time (seconds) or '', and a limit (seconds) or '': of d its latest start, of l its latest wait
+--   6 cancel: the channel on which running tasks are cancelled
+--   7… of each task its message, the TTL of its lock (seconds), its time (seconds) or '', and a limit (seconds) or '': of d its latest start, of l its latest wait
 -- Returns
 --   nothing was done and nothing is returned when a task is to follow an active one: enqueueUniqueLinked does that; else packed, of each task of which
---   there is more to say: index; 1 duplicate, 2 conflict, 3 existing, 4 replaced, 5 created in place of an active one, 6 created and waiting; the id of
+--   there is more to say: index; 1 duplicate, 2 conflict, 3 existing, 4 replaced, 5 created and waiting; the id of
 --   the other task, or its own; state, message and score, each '' when unknown; and the parcels, packed as in links/deliver.lua
 
 local L -- the engine of links, which `enqueueUniqueLinked` has: shared/linked.lua

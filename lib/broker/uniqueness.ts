@@ -42,8 +42,6 @@ export interface Owner {
 export interface RepeatReply {
   readonly status: EnqueueStatus | 'existing' | 'replaced';
   readonly owner?: Owner | undefined;
-  /** The id of the active task that the caller is to cancel. */
-  readonly superseded?: string;
 }
 
 /** A lock as it is now. */
@@ -62,13 +60,18 @@ export interface LockPage {
 }
 
 export interface UniquenessRole {
-  /** Creates tasks or changes those that are there, in order, in one atomic step. One reply per request. */
+  /**
+   * Creates tasks or changes those that are there, in order, in one atomic step. One reply per request. Active tasks that are superseded are
+   * marked, and their servers told, in the same step: whoever calls may die at any time.
+   */
   enqueue(
     queue: string,
     requests: readonly RepeatRequest[],
   ): Promise<Caused & { readonly replies: readonly RepeatReply[] }>;
   /** Frees a lock if this task holds it. */
   release(queue: string, lock: string, id: string): Promise<void>;
+  /** Of each active task of the queue the id of the newer one that supersedes it. */
+  findSuperseded(queue: string, ids: readonly string[]): Promise<readonly (string | undefined)[]>;
   /** Locks by their full names, each of the queue; those that are free are left out. */
   describe(queue: string, locks: readonly string[]): Promise<readonly StoredLock[]>;
   /** Finds locks of the queue, a page at a time. Pages may be empty; a lock may come twice. */

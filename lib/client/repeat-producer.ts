@@ -5,9 +5,9 @@ import type { BoundedProducing, EnqueueReply, Producing } from '../enqueue/produ
 import type { Relay } from '../links/relay.js';
 
 /** The part of a broker that takes tasks with a policy for repeats. */
-export type RepeatBroker = Pick<Broker, 'uniqueness' | 'cancellation' | 'clock'>;
+export type RepeatBroker = Pick<Broker, 'uniqueness'>;
 
-/** Enqueues tasks that have a policy for repeats, and cancels those that they supersede. */
+/** Enqueues tasks that have a policy for repeats. */
 export class RepeatProducer implements Producing {
   constructor(
     private readonly broker: RepeatBroker,
@@ -18,19 +18,7 @@ export class RepeatProducer implements Producing {
   async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<readonly RepeatReply[]> {
     const reply = await this.broker.uniqueness.enqueue(queue, requests as readonly RepeatRequest[]);
     this.relay.carry(reply);
-    const cancelled = reply.replies.flatMap(({ superseded }, index) =>
-      superseded === undefined ? [] : this.cancel(superseded, requests[index]!.message.id),
-    );
-    if (cancelled.length > 0) await Promise.all(cancelled);
     return reply.replies;
-  }
-
-  /** The new task is stored: a cancellation that cannot be recorded rejects the call, but loses nothing. */
-  private async cancel(id: string, by: string): Promise<void> {
-    const { cancellation, clock } = this.broker;
-    const reason = `superseded by task "${by}"`;
-    await cancellation.recordCancellation({ id, at: clock.now(), outcome: 'delete', reason });
-    await cancellation.publishCancellation(id);
   }
 }
 

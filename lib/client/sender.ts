@@ -26,7 +26,7 @@ import {
 import type { RepeatBroker } from './repeat-producer.js';
 
 /** The part of a broker that takes tasks. */
-export interface SenderBroker extends RepeatBroker, Pick<Broker, 'producer' | 'links' | 'manual'> {
+export interface SenderBroker extends RepeatBroker, Pick<Broker, 'producer' | 'links' | 'manual' | 'clock'> {
   readonly groups: Pick<GroupsRole, 'listDelayedGroups'>;
 }
 

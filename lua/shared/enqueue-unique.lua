@@ -4,14 +4,14 @@
 
 local EXISTING, REPLACE, DEBOUNCE, LATEST, SUPERSEDE, ONCE = 'e', 'p', 'd', 'l', 's', 'o'
 -- What became of a task, for its reply.
-local DUPLICATE, CONFLICT, FOUND, REPLACED, SUPERSEDED, FOLLOWS = 1, 2, 3, 4, 5, 6
+local DUPLICATE, CONFLICT, FOUND, REPLACED, FOLLOWS = 1, 2, 3, 4, 5
 local MADE_ID = 'i'
 
 local call, try, type = redis.call, redis.pcall, type
 local pending, scheduled, retry, waiting = unpack(KEYS, 1, 4)
-local task_prefix, now, now_nanos, resent, policies = unpack(ARGV, 1, 5)
+local task_prefix, now, now_nanos, resent, policies, cancel = unpack(ARGV, 1, 6)
 local count, id_start = #policies, #task_prefix + 1
-local HASHES, LOCKS, ARGUMENTS = 4, 4 + count, 5
+local HASHES, LOCKS, ARGUMENTS = 4, 4 + count, 6
 
 call('LLEN', pending)
 call('ZCARD', scheduled)
@@ -61,7 +61,7 @@ end
 
 -- Everything is checked. From here on the script writes. Each task of the call sees those before it.
 
-local reply, fresh, delayed, created = {}, {}, {}, {}
+local reply, fresh, delayed, created, superseded = {}, {}, {}, {}, {}
 
 local function note(i, code, id, state, message, score)
   local n = #reply
@@ -194,16 +194,11 @@ local function follow(i, owner, own, key, message, ttl, at, deadline)
 end
 
 -- Whether an earlier call has done this: it made the id, or stored the message under the id.
-local function note_known(i, own, policy, message)
+local function note_known(i, own, message)
   local task = read(own)
   if not task then return false end
   if string.sub(resent, i, i) ~= MADE_ID and field(task, 'msg') ~= message then return false end
-  local superseded = policy == SUPERSEDE and field(task, 'supersedes')
-  if superseded then
-    note(i, SUPERSEDED, superseded)
-  elseif waits_for_tasks(task) then
-    note_as_is(i, FOLLOWS, own, task)
-  end
+  if waits_for_tasks(task) then note_as_is(i, FOLLOWS, own, task) end
   return true
 end
 
@@ -213,7 +208,7 @@ local function enqueue(i)
   local own = string.sub(key, id_start)
   if at == '' then at = nil end
   local exists = created[key] or existing > 0 and call('EXISTS', key) == 1
-  if exists and resent ~= '0' and note_known(i, own, policy, message) then return end
+  if exists and resent ~= '0' and note_known(i, own, message) then return end
   if policy == ONCE then
     if exists and (created[key] or call('HEXISTS', key, 'msg') == 1) then
       return note_as_is(i, FOUND, own, read(own), true)
@@ -234,9 +229,8 @@ local function enqueue(i)
   end
   create(i, own, key, message, ttl, at, policy == DEBOUNCE and limit or '')
   if policy == SUPERSEDE and owner and owner.state == 'active' then
-    call('HSET', key, 'supersedes', holder)
     call('HSET', owner.key, 'superseded_by', own) -- it does not come again: shared/exchange.lua
-    note(i, SUPERSEDED, holder)
+    superseded[#superseded + 1] = holder
   end
 end
 
@@ -245,5 +239,9 @@ for i = 1, count do
 end
 flush()
 if L then L.work() end
+-- Who may not publish here is found later: every server searches for what runs there.
+for n = 1, #superseded do
+  try('PUBLISH', cancel, superseded[n])
+end
 local packed = #reply > 0 and cmsgpack.pack(reply) or ''
 return { packed, L and L.parcels() or '' }

@@ -56,12 +56,13 @@ describe('a call that is sent again', () => {
     expect(await idsOf(driver)).toEqual(['a', 'b']);
   });
 
-  it('names the task that it has superseded again', async ({ driver }) => {
+  it('leaves the task that it has superseded marked', async ({ driver }) => {
     await driver.broker.uniqueness.enqueue('default', [repeat('supersede', 'a')]);
     await driver.take(1);
     const stored = async () => (await driver.redis.exists(driver.keys.task('b'))) === 1;
     const replies = await resent(driver, repeat('supersede', 'b'), stored, () => driver.take(1));
-    expect(replies).toEqual([{ status: 'enqueued', superseded: 'a' }]);
+    expect(replies).toEqual([{ status: 'enqueued' }]);
+    expect(await driver.broker.uniqueness.findSuperseded('default', ['a', 'b'])).toEqual(['b', undefined]);
     expect(await idsOf(driver)).toEqual(['a', 'b']);
   });
 

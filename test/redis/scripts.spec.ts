@@ -70,6 +70,7 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
     return driver.broker.uniqueness.enqueue('default', [repeat('latest', 'w')]);
   },
   releaseLock: (driver) => driver.broker.uniqueness.release('default', driver.keys.unique('t', undefined), 'a'),
+  findSuperseded: (driver) => driver.broker.uniqueness.findSuperseded('default', ['a']),
   describeLocks: (driver) => driver.broker.uniqueness.describe('default', [driver.keys.unique('t', undefined)]),
   exchange: (driver) =>
     driver.broker.consumer.exchange('default', {

@@ -20,7 +20,6 @@ const FIELDS = new Set([
   // Of enqueue-unique.lua:
   'trigger',
   'start_by',
-  'supersedes',
   'superseded_by',
 ]);
 

@@ -72,7 +72,7 @@ function exchange(
     const record = store.leased(given.lease);
     if (!record) return 'lost';
     const { result } = record;
-    const item = record.isSuperseded ? withoutReturn(given) : given;
+    const item = record.supersededBy !== undefined ? withoutReturn(given) : given;
     written.push(item);
     record.msg = messages[index] ?? record.msg;
     settle(store, item, wellFormed(item.lease.id), record, now);

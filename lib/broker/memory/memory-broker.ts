@@ -104,7 +104,7 @@ export class MemoryBroker implements Broker {
     this.obstacles = new MemoryObstacles(state, this.monitoring, this.limiting);
     this.links = new MemoryLinks(links);
     this.rows = new MemoryRows(this.producer, this.links);
-    this.uniqueness = new MemoryUniqueness(links);
+    this.uniqueness = new MemoryUniqueness(links, this.cancellation);
     this.workflows = new MemoryWorkflows(links);
     this.batches = new MemoryBatches(links);
     this.events = new MemoryEvents(state);

@@ -44,7 +44,7 @@ export interface TaskRecord {
   /** When it starts at the latest, if it is debounced; Unix seconds. */
   startBy?: number | undefined;
   /** Whether a newer task has taken its place while it ran. */
-  isSuperseded?: boolean;
+  supersededBy?: string;
 }
 
 /** Tasks claimed for one aggregation. */

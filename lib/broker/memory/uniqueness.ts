@@ -1,4 +1,5 @@
 import { decodeTaskMessage } from '../../wire/codec.js';
+import type { CancellationRole } from '../cancellation.js';
 import { type Caused, WAITING_GROUP } from '../links.js';
 import type { LockPage, Owner, RepeatReply, RepeatRequest, StoredLock, UniquenessRole } from '../uniqueness.js';
 import type { LinkEngine } from './links/engine.js';
@@ -19,7 +20,10 @@ interface Trigger {
 }
 
 export class MemoryUniqueness implements UniquenessRole {
-  constructor(private readonly engine: LinkEngine) {}
+  constructor(
+    private readonly engine: LinkEngine,
+    private readonly cancellation: Pick<CancellationRole, 'publishCancellation'>,
+  ) {}
 
   async enqueue(
     queue: string,
@@ -40,6 +44,15 @@ export class MemoryUniqueness implements UniquenessRole {
 
   async release(queue: string, lock: string, id: string): Promise<void> {
     this.engine.state.change(queue, (store, now) => store.locks.release(wellFormed(lock), wellFormed(id), now));
+  }
+
+  async findSuperseded(queue: string, ids: readonly string[]): Promise<readonly (string | undefined)[]> {
+    this.engine.state.assertOpen();
+    const { tasks } = this.engine.state.store(queue);
+    return ids.map((id) => {
+      const record = tasks.get(wellFormed(id));
+      return record?.state === 'active' ? record.supersededBy : undefined;
+    });
   }
 
   async describe(queue: string, locks: readonly string[]): Promise<readonly StoredLock[]> {
@@ -76,9 +89,8 @@ export class MemoryUniqueness implements UniquenessRole {
     if (owner?.state !== 'active') return this.create(trigger);
     if (policy === 'latest') return this.follow(trigger, holder!);
     const reply = this.create(trigger);
-    if (policy !== 'supersede') return reply;
-    owner.isSuperseded = true;
-    return { ...reply, superseded: holder! };
+    if (policy === 'supersede') this.supersede(holder!, owner, id);
+    return reply;
   }
 
   private create(trigger: Trigger): RepeatReply {
@@ -87,6 +99,11 @@ export class MemoryUniqueness implements UniquenessRole {
     takeLock(trigger);
     if (request.repeat.policy === 'debounce') store.tasks.get(id)!.startBy = request.repeat.limit;
     return { status: 'enqueued' };
+  }
+
+  private supersede(id: string, active: TaskRecord, by: string): void {
+    active.supersededBy = by;
+    void this.cancellation.publishCancellation(id);
   }
 
   /** It waits until the active one has ended, however it ends. */

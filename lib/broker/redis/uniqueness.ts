@@ -46,7 +46,14 @@ export class RedisUniqueness implements UniquenessRole {
     const registered = this.deps.register(queue);
     if (registered) await registered;
     const now = this.clock.now();
-    const first: Argument[] = [of.taskPrefix, String(floorSeconds(now)), nanoseconds(now), '0', policies];
+    const first: Argument[] = [
+      of.taskPrefix,
+      String(floorSeconds(now)),
+      nanoseconds(now),
+      '0',
+      policies,
+      this.keyspace.cancel,
+    ];
     const argv = first.concat(rest);
     const reply = await persist(async (attempt) => {
       if (attempt > 1) argv[RESENT] = requests.map(({ madeId }) => (madeId ? 'i' : 'm')).join('');
@@ -59,6 +66,13 @@ export class RedisUniqueness implements UniquenessRole {
   async release(queue: string, lock: string, id: string): Promise<void> {
     if (!lock.startsWith(this.keyspace.queue(queue).base)) return; // of another slot: not ours
     await this.scripts.run('monitor', 'releaseLock', [lock], [id]);
+  }
+
+  async findSuperseded(queue: string, ids: readonly string[]): Promise<readonly (string | undefined)[]> {
+    const of = this.keyspace.queue(queue);
+    const keys = ids.map((id) => of.task(id));
+    const found = (await this.scripts.run('monitor', 'findSuperseded', keys, [])) as Buffer[];
+    return found.map((id) => (id.length === 0 ? undefined : id.toString()));
   }
 
   async describe(queue: string, locks: readonly string[]): Promise<readonly StoredLock[]> {

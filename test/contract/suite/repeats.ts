@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
 import type { RepeatPolicy, RepeatReply, RepeatRequest } from '../../../lib/broker/uniqueness.js';
 import type { TaskState } from '../../../lib/wire/states.js';
 import { repeat } from '../../support/messages.js';
@@ -236,12 +236,22 @@ export function exerciseRepeats(it: DriverTest): void {
   });
 
   describe('a superseding task', () => {
-    it('names the one that runs, once', async ({ driver }) => {
+    it('cancels the one that runs, in one step', async ({ driver }) => {
       await first(driver, 'supersede', 'pending');
       const running = await driver.takeOne();
+      const cancelled: string[] = [];
+      const off = await driver.broker.cancellation.subscribeCancellations((id) => cancelled.push(id));
+      onTestFinished(off);
+      expect(await driver.broker.uniqueness.findSuperseded('default', ['first'])).toEqual([undefined]);
       expect(await enqueue(driver, repeat('supersede', 'b'), repeat('supersede', 'c'))).toMatchObject([
-        { status: 'enqueued', superseded: 'first' },
+        { status: 'enqueued' },
         { status: 'replaced', owner: { id: 'b', state: 'pending' } },
+      ]);
+      await expect.poll(() => cancelled).toEqual(['first']);
+      expect(await driver.broker.uniqueness.findSuperseded('default', ['first', 'b', 'x'])).toEqual([
+        'b',
+        undefined,
+        undefined,
       ]);
       expect((await driver.queue()).pending).toEqual(['b']);
       await driver.settle(done(running));

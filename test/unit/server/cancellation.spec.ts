@@ -4,6 +4,8 @@ import type { ManualClock } from '../../../lib/clock.js';
 import { TaskCanceledError } from '../../../lib/errors.js';
 import { AsynqInspector } from '../../../lib/inspector/inspector.js';
 import type { ServerOptions } from '../../../lib/server/options.js';
+import { Keyspace } from '../../../lib/wire/keys.js';
+import { repeat } from '../../support/messages.js';
 import { closeRigs, gate, manualClock, startRig, turn } from '../../support/server-rig.js';
 
 afterEach(closeRigs);
@@ -21,7 +23,7 @@ async function setUp(options: ServerOptions = {}) {
     await pass(clock, 20);
     return held.entered;
   };
-  return { ...rig, clock, inspector, run, open: held.open };
+  return { ...rig, clock, inspector, run, held, open: held.open };
 }
 
 /** Lets the time pass, and the server do what is due. */
@@ -137,6 +139,55 @@ describe('a lost message', () => {
     rig.faults.clear();
     await pass(rig.clock, 6 * SECOND);
     expect(await rig.memory.cancellation.findCancellations(['a'])).toMatchObject([{ acted: ['default'] }]);
+  });
+});
+
+describe('a superseded task', () => {
+  const uniqueKey = new Keyspace().queue('default').lock('t', 'last', ['k']);
+  /** As somebody who dies right after that. */
+  const supersede = async ({ memory }: Awaited<ReturnType<typeof setUp>>) => {
+    const { message, ...rest } = repeat('supersede', 'b', { processAt: memory.clock.now() / 1000 + 3600 });
+    const repeated = { ...rest, message: { ...message, uniqueKey }, repeat: { ...rest.repeat, lock: uniqueKey } };
+    await memory.uniqueness.enqueue('default', [repeated]);
+  };
+  const setUpRunning = async () => {
+    const rig = await setUp();
+    await rig.add({ type: 't', id: 'a', uniqueKey }, { uniqueTtl: 60 });
+    await pass(rig.clock, 20);
+    return { ...rig, task: await rig.held.entered };
+  };
+
+  it('is cancelled by the call that supersedes it, and deleted', async () => {
+    const rig = await setUpRunning();
+    await supersede(rig);
+    await pass(rig.clock, 10);
+    expect((rig.task.signal.reason as Error).message).toBe('superseded by task "b"');
+    expect(rig.outcomes).toMatchObject([{ outcome: 'revoked' }]);
+    expect(await rig.memory.inspection.getTask('default', 'a')).toBeUndefined();
+  });
+
+  it('is found when the message is lost, and Redis is away for a while', async () => {
+    const rig = await setUpRunning();
+    rig.memory.cancellation.end(); // no message arrives
+    rig.faults.set('findSuperseded', 'before');
+    await supersede(rig);
+    await pass(rig.clock, 6 * SECOND);
+    expect(rig.task.signal.aborted).toBe(false);
+    rig.faults.clear();
+    await pass(rig.clock, 6 * SECOND);
+    expect((rig.task.signal.reason as Error).message).toBe('superseded by task "b"');
+    expect(await rig.memory.inspection.getTask('default', 'a')).toBeUndefined();
+  });
+
+  it('lets a cancellation of another task come through when its queue is away', async () => {
+    const rig = await setUpRunning();
+    rig.faults.set('findSuperseded', 'before');
+    await rig.add({ type: 't', id: 'other' });
+    await pass(rig.clock, 20);
+    await rig.inspector.cancelProcessing('other', { outcome: 'archive' });
+    await pass(rig.clock, 10);
+    expect((await rig.memory.inspection.getTask('default', 'other'))?.state).toBe('archived');
+    expect(rig.task.signal.aborted).toBe(false);
   });
 });
 

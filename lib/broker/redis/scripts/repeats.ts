@@ -57,9 +57,7 @@ const CODES: readonly (RepeatReply['status'] | undefined)[] = [
   'existing',
   'replaced',
   'enqueued',
-  'enqueued',
 ];
-const SUPERSEDED = 5;
 const ENQUEUED: RepeatReply = { status: 'enqueued' };
 
 /** @param packed what enqueue-unique.lua says of some of the requests */
@@ -70,11 +68,8 @@ export function readRepeats(count: number, packed: Buffer): RepeatReply[] {
     const [index, code] = [reader.count(), reader.count()];
     const owner = readOwner(reader);
     const score = reader.text();
-    const status = CODES[code]!;
-    replies[index - 1] =
-      code === SUPERSEDED
-        ? { status, superseded: owner.id }
-        : { status, owner: { ...owner, processAt: score === '' ? undefined : readScore(score) } };
+    const processAt = score === '' ? undefined : readScore(score);
+    replies[index - 1] = { status: CODES[code]!, owner: { ...owner, processAt } };
   }
   return replies;
 }

@@ -28,7 +28,7 @@ const FINISH_SET = {
 
 const ENQUEUE_UNIQUE = {
   keys: ['pending', 'scheduled', 'retry', 'waitingTasks'],
-  argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'policies'],
+  argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'policies', 'cancel'],
 } as const satisfies ScriptShape;
 
 const FIRE = {
@@ -64,6 +64,7 @@ const TASK_SCRIPTS = {
   enqueueUnique: ENQUEUE_UNIQUE,
   enqueueUniqueLinked: { file: 'enqueue-unique', ...ENQUEUE_UNIQUE },
   releaseLock: { keys: ['lock'], argv: ['id'] },
+  findSuperseded: { keys: [], argv: [] },
   describeLocks: { keys: [], argv: ['taskPrefix'] },
   exchange: EXCHANGE,
   exchangeLinked: { file: 'exchange', ...EXCHANGE },
