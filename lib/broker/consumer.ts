@@ -129,7 +129,10 @@ export interface QueueLimits {
 
 export interface ExchangeRequest {
   readonly settle: readonly Settlement[];
-  /** How many tasks to claim at most; 0 only settles and counts. */
+  /**
+   * How many tasks to claim at most; 0 only settles and counts. A claim may end at MAX_CALL_BYTES, with at
+   * least one task.
+   */
   readonly take: number;
   readonly limits?: QueueLimits;
   /**

@@ -19,6 +19,9 @@ local MAX_TOTAL, FAR_FROM_MAX = 9223372036854775807, 9.2e18
 local COUNTER_SECONDS = 90 * 86400
 -- How many ids without a task one call removes.
 local MAX_DANGLING = 1000
+-- A call claims no more when the messages, with one more like the last, would have more bytes than this: a megabyte takes Redis
+-- some milliseconds. The next call goes on.
+local MAX_BYTES = 1048576
 -- Redis keeps a sorted set of up to 128 short members in a list, and searches it from end to end; with 100 active tasks that
 -- is a third of the time of a call. A member that is too long for it turns the set into a skip list. It is removed before
 -- anyone can see it, and is no valid UTF-8, so nobody's id.
@@ -296,7 +299,7 @@ if wanted == 0 then return L and L.reply(reply) or cmsgpack.pack(reply) end
 
 
 local with_since = since_wanted == '1'
-local leases, popped, n, running, at = {}, 0, 0, 0, lost + 3
+local leases, popped, n, bytes, running, at = {}, 0, 0, 0, 0, lost + 3
 repeat
   local ids = call('RPOP', pending, wanted == take and n == 0 and take_text or wanted - n)
   if not ids then break end
@@ -321,6 +324,16 @@ repeat
       if with_since then
         at = at + 1
         reply[at] = since
+      end
+      bytes = bytes + #message
+      if bytes + #message > MAX_BYTES then
+        local rest = {}
+        for j = #ids, i + 1, -1 do
+          rest[#rest + 1] = ids[j]
+        end
+        spread('RPUSH', pending, rest)
+        popped, wanted = popped - #rest, n
+        break
       end
     elseif not message then
       call('DEL', key) -- a hash without a message; a key of another type is not ours to delete

@@ -522,3 +522,46 @@ describe('extensions whose replies are lost', () => {
     expect(await driver.broker.consumer.extendLeases('default', leases, driver.now)).toEqual([true, true, false]);
   });
 });
+
+describe('a take of large tasks', () => {
+  const large = (id: string, bytes: number) => request({ id, payload: Buffer.alloc(bytes, 'x') });
+  const take = async (driver: RedisDriver, settle: Settlement[] = []) => {
+    const { tasks, backlog } = await driver.broker.consumer.exchange('default', { settle, take: 256 });
+    return { tasks, ids: tasks.map(({ message: { id } }) => id), backlog };
+  };
+  const numbered = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => `task ${from + n}`);
+
+  it('ends at about a megabyte, and the next one goes on in order', async ({ driver }) => {
+    await driver.enqueue(numbered(0, 40).map((id) => large(id, 90_000)));
+    const first = await take(driver);
+    expect(first.ids).toEqual(numbered(0, 11));
+    expect(first.backlog).toBe(29);
+    expect(await driver.redis.llen(driver.keys.pending)).toBe(29);
+    const second = await take(driver, first.tasks.map(done));
+    expect(second.ids).toEqual(numbered(11, 22));
+    expect(await driver.redis.lrange(driver.keys.active, '0', '-1')).toEqual(second.ids.toReversed());
+    expect(await driver.redis.zcard(driver.keys.lease)).toBe(11);
+  });
+
+  it('gets a task beyond that alone', async ({ driver }) => {
+    await driver.enqueue([large('a', 3_000_000), large('b', 3_000_000), request({ id: 'c' })]);
+    expect(await take(driver)).toMatchObject({ ids: ['a'], backlog: 2 });
+    expect(await take(driver)).toMatchObject({ ids: ['b'], backlog: 1 });
+    expect(await take(driver)).toMatchObject({ ids: ['c'], backlog: 0 });
+  });
+
+  it('passes over ids without a task, and counts only what it took against a rate', async ({ driver }) => {
+    await driver.redis.rpush(driver.keys.pending, 'gone', 'gone, too');
+    await driver.enqueue(numbered(0, 5).map((id) => large(id, 600_000)));
+    const limits = { active: 0, rate: 2, window: 60_000 };
+    const next = async () => driver.broker.consumer.exchange('default', { settle: [], take: 256, limits });
+    const [first, second, third] = [await next(), await next(), await next()];
+    expect([first, second].map(({ tasks }) => tasks.map(({ message: { id } }) => id))).toEqual([
+      ['task 0'],
+      ['task 1'],
+    ]);
+    expect(first.backlog).toBe(4);
+    expect(third.tasks).toEqual([]);
+    expect(third.limitedFor).toBeGreaterThan(0);
+  });
+});

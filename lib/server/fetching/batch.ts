@@ -1,3 +1,4 @@
+import { MAX_CALL_BYTES } from '../../broker/call-size.js';
 import type { ActiveTask } from '../attempt/active-task.js';
 
 /**
@@ -5,14 +6,10 @@ import type { ActiveTask } from '../attempt/active-task.js';
  * Redis.
  */
 export const MAX_BATCH_SIZE = 256;
-/**
- * Payloads and results one exchange settles; a larger task goes alone. Redis drops a client that
- * sends too much at once.
- */
-const MAX_BATCH_BYTES = 16 * 1024 * 1024;
 
 /**
- * Removes from the finished tasks those that one exchange settles: from the first, as many as fit.
+ * Removes from the finished tasks those that one exchange settles: from the first, as many as fit
+ * into a call, and always one.
  */
 export const takeBatch = (finished: ActiveTask[]): ActiveTask[] => finished.splice(0, batchSize(finished));
 
@@ -22,7 +19,7 @@ function batchSize(finished: readonly ActiveTask[]): number {
     const { settlement } = finished[count]!.verdict!;
     if ('message' in settlement) bytes += settlement.message?.payload.length ?? 0;
     if ('result' in settlement) bytes += settlement.result?.length ?? 0;
-    if (bytes > MAX_BATCH_BYTES) return Math.max(1, count);
+    if (bytes > MAX_CALL_BYTES) return Math.max(1, count);
   }
   return count;
 }
