@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 import { isThenable } from '../async.js';
 import { ServerStateError } from '../errors.js';
-import type { EnqueueTransactions, OutboxWriter } from '../transactions/enqueue-transactions.js';
+import type { EnqueueTransactions, OutboxWriter, RowNotices } from '../transactions/enqueue-transactions.js';
 import type { TransactionScope } from '../transactions/transactions.js';
 import type { ResolvedOutboxOptions } from './options.js';
 import { OutboxRelay } from './relay.js';
@@ -41,18 +41,21 @@ export class AsynqOutbox implements OutboxWriter {
 
   /**
    * Everything that `work` enqueues, until its promise settles, becomes rows of this transaction. For
-   * transactions that no `transactions` option sees.
+   * transactions that no `transactions` option sees. TypeORM, Knex and Sequelize tell of its commit, and PostgreSQL of
+   * the rows; elsewhere call {@link wake} after the commit, or the relay finds them by its poll.
    *
    * @example
    * await dataSource.transaction((manager) => outbox.within(manager, () => this.signUp(manager, email)));
    *
    * @param tx what runs statements in it: an EntityManager, a client of `pg`, a connection of `mysql2/promise`,
-   * a transaction of Drizzle, Kysely or Knex
+   * a transaction of Drizzle, Kysely, Knex, Prisma or Sequelize
    * @throws ServerStateError before the application is initialized
    */
   within<T>(tx: unknown, work: () => T): T {
     if (!this.connected) throw notReady();
-    const scope = { tx, afterCommit: () => undefined, ended: false };
+    const { store } = this.options;
+    const afterCommit = (then: () => Promise<void>): void => store.afterCommit?.(tx, () => void then());
+    const scope: ExplicitScope = { tx, afterCommit, ended: false };
     const end = (): void => void (scope.ended = true);
     const result = this.explicit.run(scope, () => {
       try {
@@ -65,6 +68,19 @@ export class AsynqOutbox implements OutboxWriter {
     if (isThenable(result)) result.then(end, end);
     else end();
     return result;
+  }
+
+  /**
+   * Has the relay of this process look for rows now: after a commit that nobody has told it of. It does nothing
+   * where `relay` is false. @throws ServerStateError before the application is initialized
+   */
+  wake(): void {
+    this.outside(() => this.relay.nudge());
+  }
+
+  /** See {@link RowNotices}; `undefined` where `relay` is false. */
+  get notices(): RowNotices | undefined {
+    return this.options.relay ? this.connected?.notices : undefined;
   }
 
   /** What has not ended. @throws what the database throws */
@@ -125,7 +141,7 @@ export class AsynqOutbox implements OutboxWriter {
   /** @internal */
   async write(scope: TransactionScope, tasks: readonly PreparedTask[]): Promise<void> {
     await this.options.store.insert(scope.tx, tasks.map(rowOf));
-    scope.afterCommit(async () => this.outside(() => this.relay.nudge()));
+    scope.afterCommit(async () => this.wake());
   }
 
   /** Has the client of the connection write rows from now on. @internal */

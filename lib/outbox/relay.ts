@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { backoff } from '../async.js';
 import { SystemClock } from '../clock.js';
 import { Loop, type NextDelay } from '../loop.js';
 import { RowSender, type SenderDeps } from './sender.js';
-import type { OutboxStore } from './store.js';
+import type { OutboxStore, RowNotices } from './store.js';
 
 /** Numbers that tests change. Times in milliseconds. */
 export interface RelayTuning {
@@ -30,6 +31,9 @@ const TUNING: RelayTuning = {
 /** How many batches may wait for queues that Redis does not take, before no more rows are taken. */
 const MOST_BATCHES = 20;
 
+/** The longest pause between tries to listen, in milliseconds. */
+const LONGEST_LISTEN_PAUSE_MS = 30_000;
+
 /** Exchanges of one pass. */
 const EXCHANGES_PER_PASS = 50;
 
@@ -56,7 +60,9 @@ export class OutboxRelay {
   private adoptedAt = -Infinity;
   private purgedAt = -Infinity;
   private endListening: (() => Promise<void>) | undefined;
-  private listens = false;
+  private listening: 'no' | 'trying' | 'yes' = 'no';
+  private listenFailures = 0;
+  private listenAt = -Infinity;
   private noticed = false;
   /** There are rows, as somebody says: it need not ask whether. */
   private expected = false;
@@ -83,6 +89,12 @@ export class OutboxRelay {
 
   start(): void {
     this.loop.start();
+  }
+
+  /** Whether it has notice of rows of other processes. */
+  get notices(): RowNotices {
+    if (!this.store.listen) return 'own';
+    return this.listening === 'yes' ? 'all' : 'lost';
   }
 
   /** Has it look for rows now. */
@@ -116,7 +128,7 @@ export class OutboxRelay {
   }
 
   private async pass(): Promise<NextDelay> {
-    await this.listen();
+    void this.listen(); // it may take long; until then there is the poll
     await this.tidy();
     this.noticed = false;
     for (let exchanges = 0; exchanges < EXCHANGES_PER_PASS; exchanges++) {
@@ -192,13 +204,30 @@ export class OutboxRelay {
     }
   }
 
+  /** Never rejects. */
   private async listen(): Promise<void> {
-    if (this.listens || !this.store.listen) return;
+    const { store, clock } = this;
+    if (this.listening !== 'no' || !store.listen || clock.elapsed() < this.listenAt) return;
+    this.listening = 'trying';
+    let isLost = false;
     const onLost = (): void => {
-      this.listens = false;
+      isLost = true;
+      this.listening = 'no';
       this.endListening = undefined;
     };
-    this.endListening = await this.store.listen(() => this.nudge(), onLost);
-    this.listens = true;
+    try {
+      const end = await store.listen(() => this.nudge(), onLost);
+      if (this.stopped) return await end();
+      if (isLost) return;
+      this.endListening = end;
+      this.listening = 'yes';
+      this.listenFailures = 0;
+      this.noticed = true; // of what was committed before it listened, it had no notice
+      this.loop.trigger();
+    } catch (error) {
+      this.listening = 'no';
+      this.listenAt = clock.elapsed() + backoff(++this.listenFailures, { longest: LONGEST_LISTEN_PAUSE_MS });
+      if (!this.stopped) this.deps.events.emit('loopFailed', { loop: 'outbox notices', error });
+    }
   }
 }

@@ -1,6 +1,12 @@
 import type { OutboxCounts, OutboxSender, PoisonedPage, PoisonedRow } from '../transactions/enqueue-transactions.js';
 
-export type { OutboxCounts, OutboxSender, PoisonedPage, PoisonedRow } from '../transactions/enqueue-transactions.js';
+export type {
+  OutboxCounts,
+  OutboxSender,
+  PoisonedPage,
+  PoisonedRow,
+  RowNotices,
+} from '../transactions/enqueue-transactions.js';
 
 /** A task as it is written into the table. */
 export interface NewRow {
@@ -92,6 +98,13 @@ export interface OutboxStore {
   retryPoisoned(limit: number, ids?: readonly number[]): Promise<number>;
   /** Removes poisoned rows; their tasks are lost. Returns how many. */
   dropPoisoned(ids: readonly number[]): Promise<number>;
+  /**
+   * Has `work` called after the commit of a transaction that is named by hand, and not after a rollback.
+   * Absent: the library does not tell of commits.
+   *
+   * @param tx as `insert` has it
+   */
+  afterCommit?(tx: unknown, work: () => void): void;
   /**
    * Calls back when rows are committed, by any process, until the connection is lost or the returned function
    * is called. Absent: the database has no notices.

@@ -28,6 +28,11 @@ export class InMemoryOutbox implements OutboxOfModule, Omit<AsynqOutbox, 'within
     return { fresh: this.connected.tasks().length, taken: 0, poisoned: 0, oldest: 0 };
   }
 
+  /** There is no relay. */
+  readonly notices = undefined;
+
+  wake(): void {}
+
   /** There is nothing to bring: a commit has done it. */
   async drain(): Promise<void> {}
 

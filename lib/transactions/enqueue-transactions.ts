@@ -40,10 +40,18 @@ export interface PoisonedPage {
   readonly limit: number;
 }
 
+/**
+ * How the relay of this process learns of rows. `all`: it has notice of those of all processes. `own`: of those of its own, as
+ * the database has no notices; else it polls. `lost`: as `own`, as the connection for notices is away, until it is back.
+ */
+export type RowNotices = 'all' | 'own' | 'lost';
+
 /** Stores tasks in the database of a transaction, and shows what became of them. */
 export interface OutboxWriter {
   /** Resolves when the rows are written; they are there when the transaction commits. */
   write(scope: TransactionScope, tasks: readonly PreparedTask[]): Promise<void>;
+  /** `undefined`: this process has no relay. */
+  readonly notices?: RowNotices | undefined;
   /** Rejects when the database does not answer. */
   counts(): Promise<OutboxCounts>;
   senders(): Promise<readonly OutboxSender[]>;

@@ -179,6 +179,34 @@ describe.each(KINDS)('the store of $name', (kind) => {
     await expect(store.insert({}, [row('a')])).rejects.toMatchObject({ code: 'ASYNQ_INVALID_TASK' });
   });
 
+  it('tells of the commit of a transaction, if its library can, and of nothing else', async () => {
+    expect(store.afterCommit !== undefined).toBe(kind.commits ?? false);
+    if (!store.afterCommit) return;
+    let commits = 0;
+    const watch = (tx: unknown) => store.afterCommit!(tx, () => void commits++);
+    await world.transaction(async (tx) => {
+      await store.insert(tx, [row('a')]);
+      watch(tx);
+      await world.savepoint!(tx, async (inner) => {
+        await store.insert(inner, [row('a')]);
+        watch(inner);
+      });
+      await store.insert(tx, [row('a')]);
+      expect(commits).toBe(0);
+    });
+    await expect.poll(() => commits).toBe(2);
+    const failed = new Error('roll back');
+    const run = world.transaction(async (tx) => {
+      await store.insert(tx, [row('a')]);
+      watch(tx);
+      throw failed;
+    });
+    await expect(run).rejects.toBe(failed);
+    await insert('a');
+    expect(commits).toBe(2);
+    expect(await store.counts()).toMatchObject({ fresh: 4 });
+  });
+
   it('tells of rows when they are committed, if its database can', async () => {
     expect(store.listen !== undefined).toBe(kind.listens);
     if (!store.listen) return;

@@ -22,6 +22,8 @@ export interface StoreWorld {
   sql(text: string): Promise<Record<string, unknown>[]>;
   /** Rolls back what `work` throws. `tx` runs statements in it. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Runs `work` in a savepoint of the transaction. Absent: its library tells of no commits. */
+  savepoint?(tx: Tx, work: (tx: Tx) => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -34,6 +36,8 @@ export interface StoreKind {
   readonly dialect: OutboxDialect;
   /** Whether relays have notice of rows of other processes. */
   readonly listens: boolean;
+  /** Whether the library tells of commits. Default false. */
+  readonly commits?: boolean;
   readonly start: () => Promise<DatabaseServer>;
   open(server: DatabaseServer, table?: string): StoreWorld | Promise<StoreWorld>;
 }

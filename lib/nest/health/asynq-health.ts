@@ -2,7 +2,7 @@ import { withTimeout } from '../../async.js';
 import { QueueNotFoundError } from '../../errors.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
-import type { OutboxWriter } from '../../transactions/enqueue-transactions.js';
+import type { OutboxWriter, RowNotices } from '../../transactions/enqueue-transactions.js';
 import type { ServerStats } from '../../server/index.js';
 import type { Clock } from '../../clock.js';
 import type { MonitoringRole } from '../../broker/broker.js';
@@ -24,6 +24,8 @@ export interface HealthReport {
   readonly server: 'none' | ServerStats['status'];
   /** Whether Redis replied; `undefined` if it was not asked. */
   readonly redis?: 'up' | 'down';
+  /** How the relay of rows in this process learns of rows; `lost` is no problem: it polls. Absent: it has no relay. */
+  readonly rowNotices?: RowNotices;
   /** One sentence per problem, with the names of queues; empty without problems. */
   readonly problems: readonly string[];
 }
@@ -40,7 +42,7 @@ interface RedisReply {
   readonly problems: readonly Problem[];
 }
 
-export interface Judgement extends Pick<HealthReport, 'server' | 'redis'> {
+export interface Judgement extends Pick<HealthReport, 'server' | 'redis' | 'rowNotices'> {
   readonly problems: readonly Problem[];
 }
 
@@ -54,7 +56,7 @@ export interface AsynqHealthDeps {
   /** `undefined` if there is no server, and will be none. */
   readonly stats: () => ServerStats | undefined;
   /** The outbox in a database, if there is one. */
-  readonly outbox?: () => Pick<OutboxWriter, 'counts'> | undefined;
+  readonly outbox?: () => Pick<OutboxWriter, 'counts' | 'notices'> | undefined;
   /** Whether the application starts the server: then one that is not started is not ready. */
   readonly autoStart: boolean;
 }
@@ -96,7 +98,8 @@ export class AsynqHealth {
     const reply = await this.replyFor(limits).get();
     const stats = this.deps.stats();
     const problems = [...this.serverProblems(stats), ...loopProblems(stats, limits), ...reply.problems];
-    return { ...judgement(stats, problems), redis: reply.redis };
+    const rowNotices = this.deps.outbox?.()?.notices;
+    return { ...judgement(stats, problems), redis: reply.redis, ...(rowNotices && { rowNotices }) };
   }
 
   private replyFor(limits: ResolvedReadiness): SharedReply<RedisReply> {
@@ -203,10 +206,11 @@ const judgement = (stats: ServerStats | undefined, problems: readonly Problem[])
   problems,
 });
 
-const toReport = ({ server, redis, problems }: Judgement): HealthReport => ({
+const toReport = ({ server, redis, rowNotices, problems }: Judgement): HealthReport => ({
   status: problems.length === 0 ? 'up' : 'down',
   server,
   ...(redis && { redis }),
+  ...(rowNotices && { rowNotices }),
   problems: problems.map(({ text }) => text),
 });
 

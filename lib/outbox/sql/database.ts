@@ -18,6 +18,8 @@ export interface SqlDatabase {
   runnerOf(tx: unknown): RunSql;
   /** Does `work` in a transaction of its own (READ COMMITTED), which no transaction of the application is part of. */
   transaction<T>(work: Work<T>): Promise<T>;
+  /** See OutboxStore.afterCommit. */
+  afterCommit?(tx: unknown, work: () => void): void;
   /** See OutboxStore.listen. */
   listen?(channel: string, onRows: () => void, onLost: () => void): Promise<() => Promise<void>>;
   /** See OutboxStore.close. */

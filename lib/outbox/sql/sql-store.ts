@@ -25,22 +25,35 @@ const MOST_SENDERS = 100;
 
 const COLUMNS = raw('id, queue, task_id, type, message, details, state, sender, number, error, created_at, ended_at');
 
+export interface SqlStoreOptions {
+  /** Default `asynq_outbox`. */
+  readonly table?: string | undefined;
+  /** In place of that of the database; `false`: there are no notices. */
+  readonly listen?: SqlDatabase['listen'] | false;
+}
+
 /** The outbox in two tables: rows, and senders (`<table>_senders`). */
 export class SqlStore implements OutboxStore {
   readonly listen: OutboxStore['listen'];
+  readonly afterCommit: OutboxStore['afterCommit'];
   private readonly tables: Tables;
   private readonly relay: RelayWork;
   private readonly operator: OperatorWork;
 
-  /** @throws InvalidOptionError when the name of the table is none */
+  /** @throws InvalidOptionError when the name of the table is none, or the database has no notices */
   constructor(
     private readonly database: SqlDatabase,
-    table = 'asynq_outbox',
+    { table = 'asynq_outbox', listen }: SqlStoreOptions = {},
   ) {
     this.tables = new Tables(database.dialect, table);
     this.relay = new RelayWork(this.tables);
     this.operator = new OperatorWork(this.tables);
-    if (database.listen) this.listen = (onRows, onLost) => database.listen!(indexPrefix(table), onRows, onLost);
+    if (listen && !database.dialect.withNotice) {
+      throw new InvalidOptionError(`option listen is for PostgreSQL; ${database.dialect.name} has no notices`);
+    }
+    const listening = listen ?? database.listen?.bind(database);
+    if (listening) this.listen = (onRows, onLost) => listening(indexPrefix(table), onRows, onLost);
+    if (database.afterCommit) this.afterCommit = database.afterCommit.bind(database);
   }
 
   async check(): Promise<void> {
@@ -141,8 +154,8 @@ export class SqlStore implements OutboxStore {
   }
 }
 
-/** Drizzle and others put what the database says into the cause of their own error. */
+/** Drizzle and others put what the database says into the cause of their own error, Prisma on several lines. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? reasonOf(error.cause) : error.message;
+  return error.cause instanceof Error ? reasonOf(error.cause) : error.message.trim().replace(/\s+/g, ' ');
 }

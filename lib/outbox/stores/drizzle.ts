@@ -6,8 +6,8 @@ import { MYSQL } from '../sql/mysql.js';
 import { POSTGRES } from '../sql/postgres.js';
 import { SqlStore } from '../sql/sql-store.js';
 import type { OutboxStore } from '../store.js';
+import { listenOn, type PgPool } from './listen.js';
 import { hasMethods } from './methods.js';
-import { listenByPg, type PgPool } from './pg.js';
 import { readStoreOptions, type StoreOptions } from './store-options.js';
 
 /** What runs statements: a database of Drizzle, or a transaction of it. */
@@ -58,11 +58,7 @@ class DrizzleDatabase implements SqlDatabase {
     readonly dialect: SqlDialect,
   ) {
     const pool = (db as { readonly $client?: PgPool }).$client;
-    if (dialect !== ON_POSTGRES || !isPool(pool)) return;
-    this.listen = async (channel, onRows, onLost) => {
-      const client = await pool.connect();
-      return listenByPg(client, (isLost) => client.release(isLost), channel, onRows, onLost);
-    };
+    if (dialect === ON_POSTGRES && isPool(pool)) this.listen = listenOn(pool);
   }
 
   async load(): Promise<void> {

@@ -6,6 +6,7 @@ import { MYSQL } from '../sql/mysql.js';
 import { POSTGRES } from '../sql/postgres.js';
 import { SqlStore } from '../sql/sql-store.js';
 import type { OutboxStore } from '../store.js';
+import { listenByPg, type ListeningClient } from './listen.js';
 import { hasMethods } from './methods.js';
 import { readStoreOptions, type StoreOptions } from './store-options.js';
 
@@ -16,7 +17,11 @@ export interface KnexRunner {
 
 /** A Knex. */
 export interface KnexLike extends KnexRunner {
-  readonly client: { readonly config: { readonly client?: unknown } };
+  readonly client: {
+    readonly config: { readonly client?: unknown };
+    acquireConnection(): Promise<unknown>;
+    releaseConnection(connection: never): unknown;
+  };
   transaction<T>(work: (trx: KnexRunner) => Promise<T>, options: { isolationLevel: 'read committed' }): Promise<T>;
 }
 
@@ -57,18 +62,50 @@ const runnerOfKnex =
     return Array.isArray(rows) ? (rows as SqlRow[]) : [];
   };
 
+/** The part of a transaction of Knex that tells of its end. */
+interface KnexTransaction {
+  /** Rejects after a rollback. */
+  readonly executionPromise?: Promise<unknown>;
+  /** The transaction that this one is a savepoint of. */
+  readonly parentTransaction?: KnexTransaction;
+}
+
 class KnexDatabase implements SqlDatabase {
+  readonly listen: SqlDatabase['listen'];
+
   constructor(
     private readonly knex: KnexLike,
     readonly dialect: SqlDialect,
-  ) {}
+  ) {
+    if (dialect === ON_POSTGRES) this.listen = (...args) => this.listenOnPostgres(...args);
+  }
 
   runnerOf(tx: unknown): RunSql {
     if (hasMethods(tx, ['raw'])) return runnerOfKnex(tx as KnexRunner);
     throw new InvalidTaskError('knexOutbox needs the transaction of Knex, as knex.transaction() gives it');
   }
 
+  afterCommit(tx: unknown, work: () => void): void {
+    let outermost = tx as KnexTransaction;
+    while (outermost.parentTransaction) outermost = outermost.parentTransaction;
+    outermost.executionPromise?.then(work, () => undefined);
+  }
+
   transaction<T>(work: Work<T>): Promise<T> {
     return this.knex.transaction((trx) => perform(work, runnerOfKnex(trx)), { isolationLevel: 'read committed' });
+  }
+
+  private async listenOnPostgres(
+    channel: string,
+    onRows: () => void,
+    onLost: () => void,
+  ): Promise<() => Promise<void>> {
+    const { client } = this.knex;
+    const connection = (await client.acquireConnection()) as ListeningClient & { end(): Promise<void> };
+    const release = (isLost: boolean): void => {
+      if (isLost) void connection.end().catch(() => undefined); // the pool lends no connection that has ended
+      void client.releaseConnection(connection as never);
+    };
+    return listenByPg(connection, release, channel, onRows, onLost);
   }
 }

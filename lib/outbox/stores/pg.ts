@@ -3,23 +3,9 @@ import { POSTGRES } from '../sql/postgres.js';
 import { perform, type RunSql, type SqlDatabase, type SqlRow, type Work } from '../sql/database.js';
 import { SqlStore } from '../sql/sql-store.js';
 import type { OutboxStore } from '../store.js';
+import { listenOn, type PgClient, type PgPool } from './listen.js';
 import { hasMethods } from './methods.js';
 import { readStoreOptions, type StoreOptions } from './store-options.js';
-
-/** A client of `pg`: what `pool.connect()` resolves with. */
-export interface PgClient {
-  query(text: string, values?: unknown[]): Promise<{ rows: object[] }>;
-}
-
-/** A client of `pg` from its pool. */
-export interface PgPoolClient extends ListeningClient {
-  release(destroy?: boolean): void;
-}
-
-/** A pool of `pg`. */
-export interface PgPool {
-  connect(): Promise<PgPoolClient>;
-}
 
 /**
  * The outbox in PostgreSQL, by `pg`. A transaction is a client between its BEGIN and COMMIT.
@@ -40,56 +26,13 @@ export const runnerOfPg =
   async ({ text, values }) =>
     (await client.query(text, [...values])).rows as readonly SqlRow[];
 
-/** A connection that is taken for as long as it listens. */
-export interface ListeningClient extends PgClient {
-  on(event: 'notification' | 'error' | 'end', listener: () => void): unknown;
-  off(event: 'notification' | 'error' | 'end', listener: () => void): unknown;
-}
-
-/** @param release gives the connection back, or closes it when it is lost */
-export async function listenByPg(
-  client: ListeningClient,
-  release: (isLost: boolean) => void,
-  channel: string,
-  onRows: () => void,
-  onLost: () => void,
-): Promise<() => Promise<void>> {
-  let ended = false;
-  const end = (): boolean => {
-    if (ended) return false;
-    ended = true;
-    client.off('notification', onRows);
-    client.off('end', lost);
-    return true; // `lost` stays: an error without a listener would end the process
-  };
-  const lost = (): void => {
-    if (!end()) return;
-    release(true);
-    onLost();
-  };
-  client.on('error', lost);
-  client.on('end', lost);
-  client.on('notification', onRows);
-  try {
-    await client.query(`LISTEN ${channel}`);
-  } catch (error) {
-    if (end()) release(true);
-    throw error;
-  }
-  return async () => {
-    if (!end()) return;
-    const isClean = client.query(`UNLISTEN ${channel}`).then(
-      () => true,
-      () => false,
-    );
-    release(!(await isClean));
-  };
-}
-
 class PgDatabase implements SqlDatabase {
   readonly dialect = POSTGRES;
+  readonly listen: SqlDatabase['listen'];
 
-  constructor(private readonly pool: PgPool) {}
+  constructor(private readonly pool: PgPool) {
+    this.listen = listenOn(pool);
+  }
 
   runnerOf(tx: unknown): RunSql {
     if (hasMethods(tx, ['query'])) return runnerOfPg(tx as PgClient);
@@ -114,10 +57,5 @@ class PgDatabase implements SqlDatabase {
     } finally {
       client.release(!isDone);
     }
-  }
-
-  async listen(channel: string, onRows: () => void, onLost: () => void): Promise<() => Promise<void>> {
-    const client = await this.pool.connect();
-    return listenByPg(client, (isLost) => client.release(isLost), channel, onRows, onLost);
   }
 }

@@ -47,6 +47,7 @@ export class SqliteDatabase implements SqlDatabase {
   constructor(
     private readonly application: () => SqliteConnection,
     private readonly runnerOfTx: (tx: unknown) => RunSql = runnerOfSqlite,
+    readonly afterCommit?: SqlDatabase['afterCommit'],
   ) {}
 
   runnerOf(tx: unknown): RunSql {

@@ -6,8 +6,8 @@ import { MYSQL } from '../sql/mysql.js';
 import { POSTGRES } from '../sql/postgres.js';
 import { SqlStore } from '../sql/sql-store.js';
 import type { OutboxStore } from '../store.js';
+import { listenByPg, type ListeningClient } from './listen.js';
 import { hasMethods } from './methods.js';
-import { listenByPg, type ListeningClient } from './pg.js';
 import { type SqliteConnection, SqliteDatabase } from './sqlite.js';
 import { readStoreOptions, type StoreOptions } from './store-options.js';
 
@@ -25,6 +25,7 @@ export interface TypeormQueryRunner {
 export interface TypeormDataSource {
   readonly options: { readonly type: string };
   createQueryRunner(): TypeormQueryRunner;
+  readonly subscribers: object[];
   /** With SQLite, what has the connection. */
   readonly driver?: unknown;
 }
@@ -52,11 +53,13 @@ const DIALECTS: Readonly<Record<string, SqlDialect>> = { postgres: POSTGRES, mys
 export function typeormOutbox(dataSource: TypeormDataSource, options?: StoreOptions): OutboxStore {
   if (!hasMethods(dataSource, ['createQueryRunner'])) throw new InvalidOptionError('typeormOutbox takes a DataSource');
   const { type } = dataSource.options;
-  const table = readStoreOptions(options, 'typeormOutbox');
+  const settings = readStoreOptions(options, 'typeormOutbox');
   if (type === SQLITE_TYPE) {
     // TypeORM has one connection there, for all transactions.
     const connection = (): SqliteConnection => (dataSource.driver as SqliteDriver).databaseConnection;
-    return new SqlStore(new SqliteDatabase(connection, runnerOfTx), table);
+    const commits = new Commits(dataSource);
+    const database = new SqliteDatabase(connection, runnerOfTx, (tx, work) => commits.after(tx, work));
+    return new SqlStore(database, settings);
   }
   const dialect = DIALECTS[type];
   if (!dialect) {
@@ -64,7 +67,7 @@ export function typeormOutbox(dataSource: TypeormDataSource, options?: StoreOpti
       `typeormOutbox knows the databases ${[...Object.keys(DIALECTS), SQLITE_TYPE].join(', ')}, not ${describe(type)}: its relay needs a connection of its own`,
     );
   }
-  return new SqlStore(new TypeormDatabase(dataSource, dialect), table);
+  return new SqlStore(new TypeormDatabase(dataSource, dialect), settings);
 }
 
 const runnerOfTypeorm =
@@ -79,18 +82,62 @@ function runnerOfTx(tx: unknown): RunSql {
   throw new InvalidTaskError('typeormOutbox needs the EntityManager or the QueryRunner of the transaction');
 }
 
+/** The part of a QueryRunner that says whether its transaction is over. */
+interface Committing {
+  readonly isTransactionActive: boolean;
+}
+
+/** What is to follow the commits of a DataSource. */
+class Commits {
+  private readonly works = new WeakMap<Committing, (() => void)[]>();
+  private readonly subscriber = {
+    afterTransactionCommit: ({ queryRunner }: { queryRunner: Committing }): void => {
+      for (const work of this.ended(queryRunner)) work();
+    },
+    afterTransactionRollback: ({ queryRunner }: { queryRunner: Committing }): void => {
+      this.ended(queryRunner);
+    },
+  };
+
+  constructor(private readonly dataSource: TypeormDataSource) {}
+
+  /** @param tx an EntityManager or a QueryRunner */
+  after(tx: unknown, work: () => void): void {
+    const { subscribers } = this.dataSource;
+    if (!subscribers.includes(this.subscriber)) subscribers.push(this.subscriber);
+    const runner = (tx as { readonly queryRunner?: Committing }).queryRunner ?? (tx as Committing);
+    const works = this.works.get(runner);
+    if (works) works.push(work);
+    else this.works.set(runner, [work]);
+  }
+
+  /** Those of a savepoint wait for the transaction around it. */
+  private ended(runner: Committing): readonly (() => void)[] {
+    if (runner.isTransactionActive) return [];
+    const works = this.works.get(runner) ?? [];
+    this.works.delete(runner);
+    return works;
+  }
+}
+
 class TypeormDatabase implements SqlDatabase {
   readonly listen: SqlDatabase['listen'];
+  private readonly commits: Commits;
 
   constructor(
     private readonly dataSource: TypeormDataSource,
     readonly dialect: SqlDialect,
   ) {
+    this.commits = new Commits(dataSource);
     if (dialect === POSTGRES) this.listen = (...args) => this.listenOnPostgres(...args);
   }
 
   runnerOf(tx: unknown): RunSql {
     return runnerOfTx(tx);
+  }
+
+  afterCommit(tx: unknown, work: () => void): void {
+    this.commits.after(tx, work);
   }
 
   async transaction<T>(work: Work<T>): Promise<T> {
