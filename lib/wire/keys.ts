@@ -9,7 +9,7 @@ export const DEFAULT_KEY_PREFIX = 'asynq';
 export const WAITING_GROUP = 'asynq:waiting';
 
 /** The kinds of keys that end in a name from outside. */
-const NAMED_KEY = /^(?:t|g|unique|waiting|periodic|early|mark|waiters|watchers|run|batch|part|offer):/;
+const NAMED_KEY = /^(?:t|g|unique|waiting|periodic|early|followed|mark|waiters|watchers|run|batch|part|offer):/;
 
 /**
  * The keys of one queue (wire-protocol section 1.2). All share the hash tag `{queue}`.
@@ -40,6 +40,8 @@ export class QueueKeys extends PlaceKeys {
   readonly senders: string;
   /** Ours: the tasks that wait for others, by the end of their wait (WAITING_GROUP). No list of groups names it. */
   readonly waitingTasks: string;
+  /** Ours: how the names begin of what says which task a waiting one follows (`latest`), by the name of their lock. */
+  readonly followedPrefix: string;
   /** How the locks of unique tasks begin. */
   readonly lockPrefix: string;
 
@@ -62,6 +64,7 @@ export class QueueKeys extends PlaceKeys {
     this.schedulePrefix = `${this.base}periodic:`;
     this.delayedGroups = `${this.base}delayed_groups`;
     this.senders = `${this.base}senders`;
+    this.followedPrefix = `${this.base}followed:`;
     this.lockPrefix = `${this.base}unique:`;
     this.waitingTasks = `${this.groupPrefix}${WAITING_GROUP}`;
   }

@@ -39,6 +39,60 @@ local function waits_for_tasks(task)
   return task.state == 'aggregating' and field(task, 'group') == 'asynq:waiting'
 end
 
+local base = string.sub(task_prefix, 1, -3)
+local LOCK_START = #base + #'unique:' + 1
+
+-- Who runs while another task follows it: that one may be moved by hand, with its lock.
+local function runner_key(lock)
+  return base .. 'followed:' .. string.sub(lock, LOCK_START)
+end
+
+-- A member of a group becomes part of another task, which may have read its payload already.
+local function is_unstarted(task)
+  local state = task and task.state
+  if state == 'pending' or state == 'retry' then return true end
+  if state ~= 'scheduled' and state ~= 'aggregating' then return false end
+  local group = field(task, 'group')
+  return not group or group == '' or group == 'asynq:waiting'
+end
+
+local function is_live(task)
+  return task and (task.state == 'active' or is_unstarted(task))
+end
+
+-- The task of this lock that runs, or has not started, if there is one behind that which follows it.
+local function read_runner(lock)
+  local id = try('GET', runner_key(lock))
+  local runner = type(id) == 'string' and read(id)
+  return runner and is_live(runner) and field(runner, 'unique_key') == lock and runner or nil
+end
+
+-- The task that a waiting one follows, while that has not ended; and the identity of its wait.
+local function read_followed(task)
+  local edge, after = field(task, 'w0'), field(task, 'after')
+  local known, ref = pcall(cjson.decode, string.sub(edge or '', 2))
+  local found, wait = pcall(cjson.decode, after or '')
+  if not known or not found or type(ref) ~= 'table' or type(wait) ~= 'table' then return nil end
+  local followed = read(ref[2])
+  if is_live(followed) then return followed, wait.d end
+end
+
+-- Whether nobody would notify a task that waits for `followed`: its wait or its link is lost.
+local function is_forgotten(task, followed)
+  local link = try('HGET', base .. 'links', followed.id)
+  if type(link) ~= 'string' or not string.find(link, '"' .. task.id .. '"', 1, true) then return true end
+  return not call('ZSCORE', waiting, task.id)
+end
+
+-- What a task that follows an active one, or has lost it, needs the engine of links for.
+local function needs_links(lock, owner)
+  if not is_live(owner) then owner = read_runner(lock) end
+  if not owner then return false end
+  if owner.state == 'active' then return true end
+  local followed = waits_for_tasks(owner) and read_followed(owner)
+  return followed and is_forgotten(owner, followed)
+end
+
 -- The id that each lock holds, or false.
 local holders = {}
 local existing = 0
@@ -46,10 +100,7 @@ for i = 1, count do
   local lock, policy = KEYS[LOCKS + i], string.sub(policies, i, i)
   if policy ~= ONCE and holders[lock] == nil then holders[lock] = call('GET', lock) end
   -- The task that follows an active one needs the engine of links.
-  if policy == LATEST and holders[lock] and not L then
-    local owner = read(holders[lock])
-    if owner and owner.state == 'active' then return nil end
-  end
+  if policy == LATEST and not L and needs_links(lock, holders[lock] and read(holders[lock])) then return nil end
 end
 for first = 1, count, 1000 do
   existing = existing + call('EXISTS', unpack(KEYS, HASHES + first, HASHES + math.min(first + 999, count)))
@@ -136,13 +187,31 @@ local function id_field(id)
   return table.concat(bytes) .. id
 end
 
--- A member of a group becomes part of another task, which may have read its payload already.
-local function is_unstarted(task)
-  local state = task and task.state
-  if state == 'pending' or state == 'retry' then return true end
-  if state ~= 'scheduled' and state ~= 'aggregating' then return false end
-  local group = field(task, 'group')
-  return not group or group == '' or group == 'asynq:waiting'
+local function take_lock(i, own, ttl)
+  local lock = KEYS[LOCKS + i]
+  call('SET', lock, own, 'EX', ttl)
+  holders[lock] = own
+  return lock
+end
+
+-- A task that waits for one that is over, or whose end nobody would tell it, would wait until its time is over. Returns whether it has moved.
+local function mend(owner, at)
+  local followed, deadline = read_followed(owner)
+  if followed then
+    if not L or not is_forgotten(owner, followed) then return false end
+    L.watch(followed.id, { k = 'w', to = L.place, id = owner.id, n = 0, d = deadline }, 'succeeded')
+    call('ZADD', waiting, deadline, owner.id)
+    return false
+  end
+  call('ZREM', waiting, owner.id)
+  call('HDEL', owner.key, 'group')
+  if at then
+    call('HSET', owner.key, 'state', 'scheduled')
+  else
+    call('HSET', owner.key, 'state', 'pending', 'pending_since', now_nanos)
+  end
+  push(owner.id, at)
+  return true
 end
 
 local function replace(i, owner, own, policy, message, ttl, at, limit)
@@ -154,18 +223,21 @@ local function replace(i, owner, own, policy, message, ttl, at, limit)
   else
     call('HSET', owner.key, 'msg', stored, 'trigger', own)
   end
-  if policy ~= DEBOUNCE or at - now > LONG_DELAY then call('EXPIRE', lock, ttl) end
-  if move(owner, at, policy) then
+  if holders[lock] ~= owner.id then
+    take_lock(i, owner.id, ttl)
+  elseif policy ~= DEBOUNCE or at - now > LONG_DELAY then
+    call('EXPIRE', lock, ttl)
+  end
+  local moved
+  if policy == LATEST and waits_for_tasks(owner) then
+    moved = mend(owner, at)
+  else
+    moved = move(owner, at, policy)
+  end
+  if moved then
     return note(i, REPLACED, owner.id, at and 'scheduled' or 'pending', nil, at)
   end
   note_as_is(i, REPLACED, owner.id, owner)
-end
-
-local function take_lock(i, own, ttl)
-  local lock = KEYS[LOCKS + i]
-  call('SET', lock, own, 'EX', ttl)
-  holders[lock] = own
-  return lock
 end
 
 local function create(i, own, key, message, ttl, at, start_by)
@@ -188,7 +260,9 @@ local function follow(i, owner, own, key, message, ttl, at, deadline)
   local after = { refs = refs, onFailure = 'run', onTimeout = 'run', deadline = till }
   L.watch(owner.id, { k = 'w', to = L.place, id = own, n = 0, d = till }, 'succeeded')
   L.create({ id = own, message = message, processAt = at and tonumber(at), after = after })
-  call('HSET', key, 'unique_key', take_lock(i, own, ttl))
+  local lock = take_lock(i, own, ttl)
+  call('HSET', key, 'unique_key', lock)
+  call('SET', runner_key(lock), owner.id, 'EX', ttl)
   created[key] = true
   note(i, FOLLOWS, own, 'waiting', nil, deadline)
 end
@@ -218,6 +292,10 @@ local function enqueue(i)
   end
   local holder = holders[lock]
   local owner = holder and read(holder)
+  if policy == LATEST and not is_live(owner) then
+    owner = read_runner(lock) or owner
+    holder = owner and owner.id or holder
+  end
   if owner and resent ~= '0' and field(owner, 'trigger') == own then return note_as_is(i, REPLACED, holder, owner) end
   local replaces = policy == REPLACE or policy == DEBOUNCE or policy == LATEST or policy == SUPERSEDE
   if replaces and is_unstarted(owner) then return replace(i, owner, own, policy, message, ttl, at, limit) end

@@ -121,6 +121,23 @@ describeWithGo('Go and the same task twice', () => {
     await interop.until(async () => expect(await holders(queue)).toEqual([]));
   });
 
+  it.each(['deleteTask', 'archiveTask'] as const)(
+    'what Go’s command moves is followed all the same: %s',
+    async (move) => {
+      const queue = interop.queue();
+      const options = { key: 'k', latest: true } as const;
+      await interop.serve(interop.go, queue, { behaviours: { hold: [{ do: 'hold' }] }, concurrency: 5 });
+      const first = await enqueue(queue, 'hold', options, 1);
+      await interop.go.event('start', { id: first.id });
+      const second = await enqueue(queue, 'hold', options, 2);
+      await interop.go[move](queue, second.id);
+      const third = await enqueue(queue, 'hold', options, 3);
+      expect(third).toMatchObject({ created: true, state: 'waiting' });
+      await interop.go.release(first.id);
+      await interop.go.event('start', { id: third.id });
+    },
+  );
+
   it('a Go server stops a superseded task, and retries it', async () => {
     const queue = interop.queue();
     const options = { key: 'k', supersede: true } as const;

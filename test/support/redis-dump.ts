@@ -28,7 +28,7 @@ const LINK_FIELD = /^(?:after|left|cancelled|w\d+)$/;
 
 /** Keys of links, after the tag: the tests of links look at them. */
 const LINK_KEY =
-  /^(?:links|outbox|timers|links_lease|links_progress|runs|batches|g:asynq:waiting|(?:early|mark|waiters|run|batch|part|offer):.*)$/s;
+  /^(?:links|outbox|timers|links_lease|links_progress|runs|batches|g:asynq:waiting|(?:early|followed|mark|waiters|run|batch|part|offer):.*)$/s;
 
 /** The place of the marks of a type is no queue. */
 const isLinkKey = (key: string, prefix: string): boolean =>

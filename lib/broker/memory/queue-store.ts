@@ -86,6 +86,8 @@ export class QueueStore {
   /** By the name of their key. */
   readonly sets = new Map<string, StoredSet>();
   readonly locks = new Locks();
+  /** By lock the task that another one follows: see `latest`. */
+  readonly followed = new Locks();
   /** The tasks that wait for a limit, by waitlist: see TaskRecord.waits. */
   readonly waitlists = new Map<string, SortedSet>();
   /** By periodic entry. */

@@ -77,8 +77,12 @@ export class MemoryUniqueness implements UniquenessRole {
       if (store.tasks.has(id)) return { status: 'existing', owner: ownerOf(store, id, true) };
       return this.create(trigger);
     }
-    const holder = store.locks.holder(wellFormed(lock), now);
-    const owner = holder === undefined ? undefined : store.tasks.get(holder);
+    let holder = store.locks.holder(wellFormed(lock), now);
+    let owner = holder === undefined ? undefined : store.tasks.get(holder);
+    if (policy === 'latest' && !isLive(owner)) {
+      const runner = findRunner(store, wellFormed(lock), now);
+      if (runner !== undefined) [holder, owner] = [runner, store.tasks.get(runner)];
+    }
     const replaces = REPLACING.has(policy);
     if (holder !== undefined) {
       if (replaces && owner && isUnstarted(owner)) return replace(trigger, holder, owner);
@@ -122,6 +126,8 @@ export class MemoryUniqueness implements UniquenessRole {
     const unlocked = { ...request, uniqueTtl: undefined } as RepeatRequest;
     this.engine.create(queue, { request: unlocked, watchers: [], after }, msg);
     takeLock(trigger);
+    const { lock, ttl } = request.repeat;
+    trigger.store.followed.take(wellFormed(lock), active, ttl, trigger.now);
     return { status: 'enqueued', owner: { id, state: 'waiting', processAt: deadline } };
   }
 }
@@ -129,6 +135,23 @@ export class MemoryUniqueness implements UniquenessRole {
 /** A member of a group becomes part of another task, which may have read its payload already. */
 const isUnstarted = ({ state, group }: TaskRecord): boolean =>
   UNSTARTED.has(state) && (!group || group === WAITING_GROUP || state === 'pending' || state === 'retry');
+
+const isLive = (task: TaskRecord | undefined): boolean =>
+  task !== undefined && (task.state === 'active' || isUnstarted(task));
+
+/** The task of this lock that runs, or has not started, if there is one behind that which follows it: that one may be moved by hand. */
+function findRunner(store: QueueStore, lock: string, now: number): string | undefined {
+  const id = store.followed.holder(lock, now);
+  const record = id === undefined ? undefined : store.tasks.get(id);
+  return isLive(record) && record?.uniqueKey === lock ? id : undefined;
+}
+
+/** Whether a task waits for one that is over: nobody else would notice it until its time is over. */
+function waitsForNothing(store: QueueStore, { state, group, after }: TaskRecord): boolean {
+  if (state !== 'aggregating' || group !== WAITING_GROUP) return false;
+  const [edge] = after?.edges ?? [];
+  return !edge || !isLive(store.tasks.get(edge.of));
+}
 
 function takeLock({ store, request, id, now }: Trigger): void {
   const { lock, ttl } = request.repeat;
@@ -146,15 +169,19 @@ function replace({ store, request, msg, now }: Trigger, id: string, owner: TaskR
   owner.msg = storedMessage({ ...decodeTaskMessage(msg), id });
   if (debounces && startBy !== undefined) owner.startBy = startBy;
   store.locks.take(wellFormed(lock), id, ttl, now);
-  if (leave(store, id, owner, at, debounces)) {
-    if (at === undefined) store.addPending(id, owner, now);
-    else {
-      owner.state = 'scheduled';
-      owner.pendingSince = undefined;
-      store.scheduled.set(id, at);
-    }
-  }
+  if (policy === 'latest' && waitsForNothing(store, owner)) {
+    store.waiting.delete(id);
+    owner.group = undefined;
+    place(store, id, owner, at, now);
+  } else if (leave(store, id, owner, at, debounces)) place(store, id, owner, at, now);
   return { status: 'replaced', owner: ownerOf(store, id, false) };
+}
+
+function place(store: QueueStore, id: string, owner: TaskRecord, at: number | undefined, now: number): void {
+  if (at === undefined) return store.addPending(id, owner, now);
+  owner.state = 'scheduled';
+  owner.pendingSince = undefined;
+  store.scheduled.set(id, at);
 }
 
 /** Takes a task out of its list, if its new request belongs elsewhere. */

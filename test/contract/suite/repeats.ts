@@ -221,6 +221,67 @@ export function exerciseRepeats(it: DriverTest): void {
       },
     );
 
+    /** Somebody moves the one that follows, with the inspector or Go's tools. */
+    const moveFollower = async (driver: Driver, action: 'delete' | 'archive') => {
+      await first(driver, 'latest', 'pending');
+      const running = await driver.takeOne();
+      await enqueue(driver, repeat('latest', 'b'));
+      await driver.broker.administration.moveTasks('default', action, ['b']);
+      return running;
+    };
+
+    it.for(['delete', 'archive'] as const)(
+      'is made again when the one that follows was moved: %s',
+      async (action, { driver }) => {
+        const running = await moveFollower(driver, action);
+        const replies = await enqueue(driver, repeat('latest', 'c'), repeat('latest', 'd'));
+        expect(replies).toMatchObject([
+          { status: 'enqueued', owner: { id: 'c', state: 'waiting' } },
+          { status: 'replaced', owner: { id: 'c', state: 'waiting' } },
+        ]);
+        expect(await driver.take(9)).toEqual([]);
+        await driver.settle(done(running));
+        const [follower, ...more] = await driver.take(9);
+        expect(more).toEqual([]);
+        expect(follower?.message).toMatchObject({ id: 'c', payload: Buffer.from('d') });
+        await driver.settle(done(follower!));
+        expect((await driver.queue()).locks).toEqual({});
+        expect(await enqueue(driver, repeat('latest', 'e'))).toEqual([{ status: 'enqueued' }]);
+      },
+    );
+
+    it('is the one that comes again, when that which follows it was deleted', async ({ driver }) => {
+      const running = await moveFollower(driver, 'delete');
+      await driver.settle(retrial(running, driver.now + 60));
+      expect(await enqueue(driver, repeat('latest', 'c'))).toMatchObject([
+        { status: 'replaced', owner: { id: 'first', state: 'pending' } },
+      ]);
+      expect(Object.values((await driver.queue()).locks).map(({ owner }) => owner)).toEqual(['first']);
+      const again = await driver.takeOne();
+      expect(String(again.message.payload)).toBe('c');
+      await driver.settle(done(again));
+      expect((await driver.queue()).locks).toEqual({});
+    });
+
+    it('starts anew when both are over', async ({ driver }) => {
+      await driver.settle(done(await moveFollower(driver, 'archive')));
+      expect(await enqueue(driver, repeat('latest', 'c'))).toEqual([{ status: 'enqueued' }]);
+    });
+
+    it('does not wait for one that was deleted', async ({ driver }) => {
+      await first(driver, 'latest', 'pending');
+      const running = await driver.takeOne();
+      await enqueue(driver, repeat('latest', 'b'));
+      await driver.settle(retrial(running, driver.now + 60));
+      await driver.broker.administration.moveTasks('default', 'delete', ['first']);
+      expect(await enqueue(driver, repeat('latest', 'c'))).toMatchObject([
+        { status: 'replaced', owner: { id: 'b', state: 'pending' } },
+      ]);
+      await driver.broker.links.check('default', ['first']); // it is known later
+      const [follower, ...more] = await driver.take(9);
+      expect([follower?.lease.id, String(follower?.message.payload), more]).toEqual(['b', 'c', []]);
+    });
+
     it('waits for the retries of the one that runs', async ({ driver }) => {
       await first(driver, 'latest', 'pending');
       const running = await driver.takeOne();
