@@ -3,6 +3,7 @@ import type { Broker } from '../broker/broker.js';
 import type { AsynqClient } from '../client/client.js';
 import { QueueNotFoundError, WrongKeyTypeError } from '../errors.js';
 import { AuditTrail } from '../event-streams/audit-trail.js';
+import { type BulkResult, type Move, moveThese } from '../inspector/bulk.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import type { RunningServer } from '../inspector/views.js';
 import type { Connection, ConnectionRegistry } from '../nest/connection/connection.registry.js';
@@ -151,6 +152,11 @@ export class Dashboard implements OnModuleInit {
       if (error instanceof WrongKeyTypeError) return [];
       throw error;
     });
+  }
+
+  /** Moves tasks that were found before, where they still are in the place. @throws ArchiveFullError */
+  move(move: Move, ids: readonly string[]): Promise<BulkResult> {
+    return moveThese(this.found!, move, ids);
   }
 
   /** @throws QueueNotFoundError */

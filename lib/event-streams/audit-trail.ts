@@ -45,6 +45,7 @@ const TEXT_FIELDS = [
   'taskId',
   'newTaskId',
   'scope',
+  'criteria',
   'state',
   'group',
   'schedule',

@@ -55,8 +55,13 @@ export interface ConsoleAction {
   readonly taskId?: string;
   /** The id of the task that was created. */
   readonly newTaskId?: string;
-  /** Of several tasks: those with given ids, or all in a state. */
-  readonly scope?: 'batch' | 'all';
+  /** Of several tasks: those with given ids, all in a state, or those of them that match. */
+  readonly scope?: 'batch' | 'all' | 'matching';
+  /**
+   * Of tasks that match: what they had to have. Of `payload`, `field` and `error` only the names,
+   * because what was searched for may be what is hidden.
+   */
+  readonly criteria?: string;
   readonly state?: TaskState;
   readonly group?: string;
   /** The id of the periodic entry. */

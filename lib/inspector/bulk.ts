@@ -119,16 +119,44 @@ export async function moveAll(
     for (let first = 0; first < ids.length; first += BATCH_SIZE) {
       signal?.throwIfAborted();
       const some = ids.slice(first, first + BATCH_SIZE);
-      const statuses = await broker.administration.moveTasks(queue, action, some, location, maxArchived);
-      const changed = some.filter((_, index) => statuses[index] === 'moved');
-      if (action !== 'run') await notifyOfEnds({ broker, relay }, queue, changed);
-      moved += changed.length;
-      done += statuses.length;
-      if (statuses.includes('full')) throw new ArchiveFullError(queue, maxArchived ?? 0, moved);
+      const changed = await moveSome({ broker, relay }, { queue, action, location, maxArchived }, some, moved);
+      moved += changed;
+      done += some.length;
       onProgress?.({ done, total });
     }
   }
   return { moved, skipped: total - moved };
+}
+
+interface Mover {
+  readonly broker: Pick<Broker, 'administration' | 'links'>;
+  readonly relay: EndNotice['relay'];
+}
+
+export interface Move {
+  readonly queue: string;
+  readonly action: MoveAction;
+  readonly location: TaskLocation;
+  readonly maxArchived?: number;
+}
+
+/** Moves tasks that were found before, where they still are in the place. @throws ArchiveFullError */
+export async function moveThese(mover: Mover, move: Move, ids: readonly string[]): Promise<BulkResult> {
+  let moved = 0;
+  for (let first = 0; first < ids.length; first += BATCH_SIZE) {
+    moved += await moveSome(mover, move, ids.slice(first, first + BATCH_SIZE), moved);
+  }
+  return { moved, skipped: ids.length - moved };
+}
+
+/** @param before how many were moved before, for the error */
+async function moveSome(mover: Mover, move: Move, ids: readonly string[], before: number): Promise<number> {
+  const { queue, action, location, maxArchived } = move;
+  const statuses = await mover.broker.administration.moveTasks(queue, action, ids, location, maxArchived);
+  const changed = ids.filter((_, index) => statuses[index] === 'moved');
+  if (action !== 'run') await notifyOfEnds(mover, queue, changed);
+  if (statuses.includes('full')) throw new ArchiveFullError(queue, maxArchived ?? 0, before + changed.length);
+  return changed.length;
 }
 
 /** How many tasks of the state match. It reads all of them, some hundred at a time. */

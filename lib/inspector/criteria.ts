@@ -98,7 +98,7 @@ function readJson(payload: Buffer): unknown {
 }
 
 /** A name with dots that is a field itself comes first. */
-function fieldOf(value: unknown, path: string): unknown {
+export function fieldOf(value: unknown, path: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   if (Object.hasOwn(value, path)) return (value as Record<string, unknown>)[path];
   for (let dot = path.indexOf('.'); dot >= 0; dot = path.indexOf('.', dot + 1)) {

@@ -28,6 +28,8 @@ function describeAction(action: ConsoleAction): string {
   return `${quote(actor)} ${describeTarget(action)}: ${results.filter(Boolean).join(', ')} [${process}]`;
 }
 
+const QUANTITIES = { all: 'all', batch: 'some', matching: 'matching' } as const;
+
 function describeTarget({
   action,
   detail,
@@ -41,10 +43,12 @@ function describeTarget({
   batch,
   row,
   scope,
+  criteria,
 }: ConsoleAction): string {
   const words = [
     action.replaceAll('_', ' '),
-    scope === undefined ? '' : [scope === 'all' ? 'all' : 'some', state, 'tasks'].filter(Boolean).join(' '),
+    scope === undefined ? '' : [QUANTITIES[scope], state, 'tasks'].filter(Boolean).join(' '),
+    criteria === undefined ? '' : `with ${quote(criteria)}`,
     taskId === undefined ? '' : `task ${quote(taskId)}`,
     schedule === undefined ? '' : quote(schedule),
     workflow === undefined ? '' : quote(workflow),

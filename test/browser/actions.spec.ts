@@ -267,11 +267,41 @@ describe('what is done in the console by clicking', () => {
     await row(tab, 'webhook').getByRole('link', { name: '30 retry' }).click();
     await tab.sees('30 tasks found');
     await tab.press('Archive: all that match');
+    await tab.sees('30 tasks match.');
     await tab.confirm('Archive all');
     await tab.sees('30 tasks archived.');
     expect(await world.inspector.getQueueInfo('failing')).toMatchObject({ retry: 1, archived: 30 });
     await tab.open('queues/failing');
     await row(tab, 'webhook').getByRole('link', { name: '30 archived' }).waitFor();
+  });
+
+  it('counts what matches, acts part by part, and stops when it is told to', async () => {
+    await world.console.client.enqueueMany(
+      'plenty',
+      Array.from({ length: 12_000 }, (_, index) => ({ order: { id: index % 2 } })),
+      { queue: 'plenty' },
+    );
+    const tab = await visit('queues/plenty/pending?field=order.id%3D1');
+    await tab.sees('tasks found');
+    // Each part waits until the test lets it go on.
+    const parts: (() => Promise<void>)[] = [];
+    await tab.page.route('**/pending_tasks:archive_matching', (route) => void parts.push(() => route.continue()));
+    await tab.press('Archive: all that match');
+    await tab.sees('6,000 tasks match.');
+    await tab.page.getByRole('dialog').getByRole('button', { name: 'Archive all' }).click();
+    await vi.waitFor(() => expect(parts).toHaveLength(1));
+    await tab.sees('0 of 6,000 tasks …');
+    await parts[0]!();
+    await vi.waitFor(() => expect(parts).toHaveLength(2));
+    await tab.sees('2,500 of 6,000 tasks …');
+    await tab.page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click();
+    await parts[1]!();
+    await tab.sees('5,000 tasks archived. Stopped before the end of the list.');
+    expect(await world.inspector.getQueueInfo('plenty')).toMatchObject({ archived: 5_000, pending: 7_000 });
+    expect(parts).toHaveLength(2);
+    await tab.open('audit');
+    await tab.sees('archive matching pending tasks with field');
+    await world.inspector.deleteQueue('plenty', { force: true });
   });
 
   it('acts on all tasks of a state, written by Go', async () => {

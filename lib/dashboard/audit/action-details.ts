@@ -1,10 +1,22 @@
 import { CONSOLE_ACTIONS, type ConsoleAction, type ConsoleActionName } from '../../events/console-action.js';
 import { TASK_STATES } from '../../wire/states.js';
+import { criteriaText } from './criteria-text.js';
 
 /** What an action concerns, as far as the request names it. */
 export type ActionTarget = Pick<
   ConsoleAction,
-  'queue' | 'toQueue' | 'taskId' | 'group' | 'schedule' | 'workflow' | 'batch' | 'row' | 'scope' | 'state' | 'detail'
+  | 'queue'
+  | 'toQueue'
+  | 'taskId'
+  | 'group'
+  | 'schedule'
+  | 'workflow'
+  | 'batch'
+  | 'row'
+  | 'scope'
+  | 'criteria'
+  | 'state'
+  | 'detail'
 >;
 
 /** The result of an action. */
@@ -32,14 +44,20 @@ export function actionOf({ method, path }: RouteName): ConsoleActionName {
   const verb = /:(\w+)$/.exec(path)?.[1] ?? (method === 'DELETE' ? 'delete' : 'enqueue');
   const [, of] = /\{(run|batch|row)\}/.exec(path) ?? [];
   const thing = of === undefined ? '' : of === 'run' ? '_workflow' : `_${of}`;
-  const name = `${verb.replace(/^batch_|_all$/, '')}${thing}`;
+  const name = `${verb.replace(/^batch_|_(all|matching)$/, '')}${thing}`;
   if (isAction(name)) return name;
   throw new TypeError(`${method} ${path} changes something and has no name in the audit trail; see CONSOLE_ACTIONS`);
 }
 
 export function targetOf({ path }: RouteName, params: Readonly<Record<string, string>>): ActionTarget {
   const state = TASK_STATES.find((one) => path.includes(`/${one}_tasks`));
-  const scope = path.includes(':batch_') ? 'batch' : path.endsWith('_all') ? 'all' : undefined;
+  const scope = path.includes(':batch_')
+    ? 'batch'
+    : path.endsWith('_all')
+      ? 'all'
+      : path.endsWith('_matching')
+        ? 'matching'
+        : undefined;
   return {
     queue: shorten(params['queue']),
     taskId: shorten(params['id']),
@@ -56,9 +74,16 @@ export function targetOf({ path }: RouteName, params: Readonly<Record<string, st
 }
 
 /** Details from the body and the query, which are valid at this point. */
-export function detailsOf(action: ConsoleActionName, body: unknown, query: URLSearchParams): ActionTarget {
+export function detailsOf(
+  action: ConsoleActionName,
+  { scope }: ActionTarget,
+  body: unknown,
+  query: URLSearchParams,
+): ActionTarget {
   const { queue, outcome } = (body ?? {}) as { queue?: string; outcome?: string };
-  if (action === 'cancel') return { detail: outcome };
+  const criteria = scope === 'matching' ? shorten(criteriaText(body)) : undefined;
+  if (action === 'cancel') return { detail: outcome, criteria };
+  if (criteria !== undefined) return { criteria };
   if (action === 'delete_queue') return { detail: query.get('force') === 'true' ? 'force' : undefined };
   return action === 'clone' ? { toQueue: shorten(queue) } : {};
 }
@@ -69,6 +94,7 @@ const FAILED = ['error_ids', 'failed_ids'];
 export function effectsOf(value: unknown): Effects {
   if (typeof value !== 'object' || value === null) return {};
   const reply = value as Readonly<Record<string, unknown>>;
+  if (typeof reply['done'] === 'number') return { count: reply['done'], failed: Number(reply['skipped']) };
   if (typeof reply['id'] === 'string') return { newTaskId: shorten(reply['id']) };
   const numbers = Object.values(reply).filter((one) => typeof one === 'number');
   if (numbers.length === 1) return { count: numbers[0] };

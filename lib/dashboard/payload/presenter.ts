@@ -97,6 +97,15 @@ export class Presenter {
     return seen?.isHidden ? seen.text.includes(text) : payload.includes(text);
   }
 
+  /**
+   * The visible part of the payload, decoded, for a search; `undefined` if it cannot be decoded, is
+   * too large for a search, or is hidden.
+   */
+  visibleValue(subject: Subject): unknown {
+    const viewing: Viewing = { subject, part: 'payload', use: 'search' };
+    return this.viewBytes(subject.payload, this.hiddenOf(subject), viewing).decoded?.value;
+  }
+
   /** Whether the raw bytes must not leave the server. */
   hidesBytes(subject: Subject, part: Part): boolean {
     return this.presentPart(subject, part).isHidden;

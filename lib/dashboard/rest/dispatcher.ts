@@ -143,7 +143,8 @@ function find(method: Method | undefined, request: HttpRequest): Match {
 
 /** Records the action first, so that the trail has it even if the process ends. */
 async function change(dashboard: Dashboard, route: Route, request: ApiRequest, recording: Recording): Promise<Content> {
-  recording.add(detailsOf(actionOf(route), request.body, request.query));
+  const target = targetOf(route, request.params);
+  recording.add(detailsOf(actionOf(route), target, request.body, request.query));
   if (route.queueOf) {
     const queue = await route.queueOf(dashboard, request);
     recording.add({ queue });

@@ -23,7 +23,7 @@ const PAGE_PARAMETER: QueryParameter = {
 
 export const PAGE_PARAMETERS: readonly QueryParameter[] = [SIZE_PARAMETER, PAGE_PARAMETER];
 
-const CURSOR_PARAMETER: QueryParameter = {
+export const CURSOR_PARAMETER: QueryParameter = {
   name: 'cursor',
   description: 'the next_cursor of the previous page; then `page` is ignored',
 };

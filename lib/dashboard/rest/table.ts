@@ -10,6 +10,7 @@ import { failureRoutes, failureSchemas } from './routes/failures.js';
 import { listRoutes } from './routes/lists.js';
 import { liveRoutes, liveSchemas } from './routes/live.js';
 import { lockRoutes, lockSchemas } from './routes/locks.js';
+import { matchingRoutes } from './routes/matching.js';
 import { metricsRoutes } from './routes/metrics.js';
 import { moveRoutes } from './routes/moves.js';
 import { outboxRoutes, outboxSchemas } from './routes/outbox.js';
@@ -33,6 +34,7 @@ export const routes: readonly Route[] = [
   ...taskRoutes,
   ...downloadRoutes,
   ...moveRoutes,
+  ...matchingRoutes,
   ...cancelRoutes,
   ...enqueueRoutes,
   ...serverRoutes,

@@ -73,7 +73,8 @@ describe('the OpenAPI document', () => {
     const what = {
       action: 'delete',
       queue: 'default',
-      scope: 'all',
+      scope: 'matching',
+      criteria: 'type a',
       state: 'archived',
       group: 'g',
       count: 1,
@@ -101,7 +102,8 @@ describe('the OpenAPI document', () => {
     const values: Record<string, string> = { queue: 'default', group: 'g', entry: 'nightly', row: '7' };
     Object.assign(values, { run: runFor(path), batch: batchFor(path) });
     values['id'] = state ?? IDS[verb] ?? (path.endsWith('/result') ? 'completed' : 'archived');
-    return path.slice(1).replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!);
+    const query = verb === 'count' ? '?id=a' : '';
+    return `${path.slice(1).replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!)}${query}`;
   }
 
   let outbox: OutboxFile;
@@ -152,10 +154,11 @@ describe('the OpenAPI document', () => {
       outbox.poison(7, 'default');
       const name = `${method} ${path}`;
       const batch = path.includes(':batch_') ? { task_ids: [/(\w+)_tasks/.exec(path)![1], 'nobody'] } : undefined;
+      const matching = path.endsWith('_matching') ? { id: 'a' } : undefined;
       const address = name === 'DELETE /queues/{queue}' ? 'queues/empty' : addressOf(path);
       if (address === 'queues/empty') await web.client.enqueue('x', {}, { queue: 'empty', taskId: 'x' });
       if (address === 'queues/empty') await web.api('DELETE', 'queues/empty/tasks/x');
-      const { status, text, headers } = await web.api(method, address, BODIES[name] ?? batch);
+      const { status, text, headers } = await web.api(method, address, BODIES[name] ?? batch ?? matching);
       const described = operation.responses[status];
       expect(described, `${name} returned ${status} ${text}`).toBeDefined();
       const schema = described!.content?.['application/json']?.schema;

@@ -17,7 +17,11 @@ const OPTIONAL = {
   to_queue: text('of a clone into another queue'),
   task_id: text(),
   new_task_id: text('of the task that was made'),
-  scope: oneOf(['batch', 'all'], 'of several tasks: those that were named, or all in the state'),
+  scope: oneOf(
+    ['batch', 'all', 'matching'],
+    'of several tasks: those that were named, all in the state, or those that match',
+  ),
+  criteria: text('of tasks that match: what they had to have; of payload, field and error only the names'),
   state: oneOf(TASK_STATES),
   group: text(),
   schedule: text('the id of the entry'),

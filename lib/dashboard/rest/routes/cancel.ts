@@ -15,12 +15,12 @@ interface CancelBody {
   readonly outcome?: CancelOutcome;
 }
 
-const CANCEL_FIELDS: Readonly<Record<string, Schema>> = {
+export const cancelFields: Readonly<Record<string, Schema>> = {
   reason: text("what the handler's signal and the stored error say"),
   outcome: oneOf(CANCEL_OUTCOMES, 'what becomes of the task; default retry; delete needs the role destroy'),
 };
-const CANCEL: Schema = choice(CANCEL_FIELDS);
-const BATCH: Schema = choice({ task_ids: { ...listOf(text()), maxItems: 100_000 }, ...CANCEL_FIELDS }, ['task_ids']);
+const CANCEL: Schema = choice(cancelFields);
+const BATCH: Schema = choice({ task_ids: { ...listOf(text()), maxItems: 100_000 }, ...cancelFields }, ['task_ids']);
 const CANCELS_AT_ONCE = 16;
 
 /** @throws ApiError when the outcome needs a higher role: it deletes tasks, or fills the archive */
@@ -111,6 +111,15 @@ async function cancelAll(dashboard: Dashboard, request: ApiRequest) {
   const ids = await activeIds(dashboard, queue);
   const done = await cancelThese(dashboard, ids, options, await cancellable(dashboard, request, options, ids));
   return resultOf(ids, done);
+}
+
+/** Prepares to cancel tasks of the queue as the body says; the function returns how many it has asked for. */
+export async function cancelSome(dashboard: Dashboard, request: ApiRequest) {
+  const options = await readCancel(dashboard, request);
+  return async (ids: readonly string[]): Promise<number> => {
+    const done = await cancelThese(dashboard, ids, options, await cancellable(dashboard, request, options, ids));
+    return done.filter(Boolean).length;
+  };
 }
 
 const TASKS = 'queues/{queue}/active_tasks';

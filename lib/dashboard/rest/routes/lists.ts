@@ -5,27 +5,23 @@ import { listPathOf, listScopeOf, TASK_STATES, type TaskState } from '../list-pa
 import { CURSOR_PARAMETERS, given, ORDER_PARAMETER, orderOf, pageOf, sizeOf } from '../query.js';
 import type { ApiRequest, QueryParameter, Route } from '../route.js';
 import { count, listOf, orNull, ref, type Schema, shape, text } from '../schema.js';
-import { isSearch, scanOf, search, showDamaged } from '../search.js';
+import { CRITERIA_PARAMETERS, hasCriteria } from '../criteria.js';
+import { SCAN_PARAMETER } from '../scan.js';
+import { search, showDamaged } from '../search.js';
 import { showListed, type Workers, workersOf } from '../shapes/listed-task.js';
 import { showQueue } from '../shapes/queue.js';
 import { QUEUE_STATE } from './queues.js';
 
 const SEARCH_PARAMETERS: readonly QueryParameter[] = [
-  { name: 'type', description: 'the beginning of the type; this and the next four make it a search' },
-  { name: 'id', description: 'the beginning of the id' },
-  { name: 'payload', description: 'text in the payload; of redacted tasks, in its visible part' },
-  { name: 'error', description: 'text in the last error; of redacted tasks, in its visible part' },
+  ...CRITERIA_PARAMETERS.map((parameter, index) =>
+    index === 0
+      ? { ...parameter, description: `${parameter.description}; this and the next five make it a search` }
+      : parameter,
+  ),
   {
-    name: 'older_than',
-    description:
-      'a duration, as 2h: in this state for so long at least; for tasks that are active, pending, to be retried, archived or completed',
-  },
-  {
-    name: 'scan',
-    description:
-      'entries a search scans per request, 1 to 10,000; default 1,000. Fewer when it has found 1,000, or 2 MB',
-    integer: true,
-    canonical: scanOf,
+    ...SCAN_PARAMETER,
+    description: `${SCAN_PARAMETER.description}, or found 1,000 tasks or 2 MB`,
+    canonical: (query) => (hasCriteria(query) ? SCAN_PARAMETER.canonical!(query) : undefined),
   },
 ];
 
@@ -45,7 +41,7 @@ const list = (state: TaskState) => async (dashboard: Dashboard, request: ApiRequ
   const queue = request.params.queue!;
   const servers = state === 'active' ? await dashboard.knownServers() : [];
   const workers = workersOf(servers);
-  const found = isSearch(request.query)
+  const found = hasCriteria(request.query)
     ? await search(dashboard, state, request, workers)
     : await showPage(dashboard, await read(dashboard, state, request), workers);
   const reply = { ...found, stats: showQueue(await dashboard.overview.one(queue)) };
@@ -73,6 +69,6 @@ export const listRoutes: readonly Route[] = TASK_STATES.map((state) => ({
   query: [...CURSOR_PARAMETERS, ORDER_PARAMETER, ...SEARCH_PARAMETERS],
   reply: REPLY,
   // Search results can be large and are rarely requested twice.
-  cached: (request) => !isSearch(request.query),
+  cached: (request) => !hasCriteria(request.query),
   handle: list(state),
 }));

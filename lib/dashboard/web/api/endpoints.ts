@@ -3,7 +3,7 @@ import type { AuditEntry, EnqueueEvent, Entry, RedisInfo, Server, PrometheusResp
 import type { Batch, WorkflowRun, WorkflowRunWithGraph } from './link-types.js';
 import type { Lock } from './lock-types.js';
 import type { Outbox, PoisonedRow } from './outbox-types.js';
-import type { Explanation, Task, TaskInput, TaskList } from './task-types.js';
+import type { Counted, Explanation, Matched, Task, TaskInput, TaskList } from './task-types.js';
 import type { Config, Daily, Failures, Group, Live, QueueRow, State } from './types.js';
 
 type PayloadInput = Pick<TaskInput, 'payload_text' | 'payload_base64'>;
@@ -48,6 +48,12 @@ export const api = {
       task_ids: ids,
       state: action === 'cancel' ? undefined : scope.state,
     }),
+  /** Counts in a part of the list; `next_cursor` continues. */
+  count: (scope: ListScope, query: Query, signal?: AbortSignal) =>
+    get<Counted>(`${listPath(scope)}:count`, query, signal),
+  /** Acts on the tasks that match in a part of the list; `next_cursor` continues. */
+  matching: (scope: ListScope, action: BulkAction, part: object) =>
+    mutate<Matched>('POST', `${listPath(scope)}:${action}_matching`, part),
   all: (scope: ListScope, action: BulkAction) =>
     mutate<Record<string, number> | undefined>(
       action === 'delete' ? 'DELETE' : 'POST',

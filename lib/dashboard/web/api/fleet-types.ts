@@ -62,7 +62,8 @@ export interface AuditEntry {
   to_queue?: string;
   task_id?: string;
   new_task_id?: string;
-  scope?: 'batch' | 'all';
+  scope?: 'batch' | 'all' | 'matching';
+  criteria?: string;
   state?: State;
   group?: string;
   schedule?: string;

@@ -34,6 +34,22 @@ export interface TaskList {
   scanned?: number;
 }
 
+/** How many match in a part of a list. */
+export interface Counted {
+  matching: number;
+  scanned: number;
+  next_cursor: string | null;
+  counted_at: string;
+}
+
+/** What an action has done in a part of a list. */
+export interface Matched {
+  done: number;
+  skipped: number;
+  scanned: number;
+  next_cursor: string | null;
+}
+
 export interface Decoded {
   decoder: string;
   value: unknown;

@@ -56,6 +56,16 @@ export function batchResult(
   return [`${first}, ${failed.length} not: ${shown}. They have changed their state meanwhile or are gone.`, true];
 }
 
+/** What an action on the tasks that match has done. */
+export function matchResult(
+  action: BulkAction,
+  { done, skipped, ended }: { done: number; skipped: number; ended: boolean },
+): [string, boolean] {
+  const not = skipped === 0 ? '' : ` ${plural(skipped, 'task')} not: they have changed their state meanwhile.`;
+  const rest = ended ? '' : ' Stopped before the end of the list.';
+  return [`${plural(done, 'task')} ${DONE[action]}.${not}${rest}`, skipped > 0];
+}
+
 /** The reply to an action on all tasks: one number, or nothing. */
 export function allResult(action: BulkAction, reply: Readonly<Record<string, number>> | undefined): string {
   const done = Object.values(reply ?? {}).find((value) => typeof value === 'number');

@@ -1,6 +1,6 @@
 import type { State } from '../api/types.js';
 
-export const FILTERS = ['type', 'id', 'payload', 'error', 'older_than'] as const;
+export const FILTERS = ['type', 'id', 'payload', 'field', 'error', 'older_than'] as const;
 export type Filter = (typeof FILTERS)[number];
 export type Filters = Partial<Record<Filter, string>>;
 
@@ -8,6 +8,7 @@ export const HINTS: Readonly<Record<Filter, string>> = {
   type: 'type begins with',
   id: 'id begins with',
   payload: 'payload contains',
+  field: 'field, as order.id=17',
   error: 'error contains',
   older_than: 'in this state for, as 2h',
 };

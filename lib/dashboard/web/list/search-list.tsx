@@ -64,13 +64,7 @@ export function SearchList({ scope, filters, total }: SearchListProps) {
   return (
     <>
       <Progress search={search} total={total} />
-      <MatchActions
-        scope={scope}
-        filters={filters}
-        found={state.found.length}
-        complete={state.cursor === null}
-        onDone={search.restart}
-      />
+      <MatchActions scope={scope} filters={filters} found={state.found.length} total={total} onDone={search.restart} />
       {state.error && <Failure error={state.error} retry={search.resume} />}
       {state.found.length > 0 && <TaskTable tasks={state.found} state={scope.state} selection={selection} />}
       {state.found.length === 0 && !state.running && !state.error && (

@@ -28,9 +28,11 @@ export const OUTCOMES = ['done', 'failed', 'refused', 'started'] as const;
 
 export const spaced = (name: string): string => name.replaceAll('_', ' ');
 
+const QUANTITIES = { all: 'all', batch: 'some', matching: 'matching' } as const;
+
 /** `archive all retry tasks`, `cancel task, then delete`, `delete queue by force`. */
-export function actionText({ action, scope, state, detail, task_id: task }: AuditEntry): string {
-  const many = scope && [scope === 'all' ? 'all' : 'some', state, 'tasks'].filter(Boolean).join(' ');
+export function actionText({ action, scope, state, criteria, detail, task_id: task }: AuditEntry): string {
+  const many = scope && [QUANTITIES[scope], state, 'tasks', criteria && `with ${criteria}`].filter(Boolean).join(' ');
   const what = [spaced(action), many ?? (task === undefined ? '' : 'task')].filter(Boolean).join(' ');
   if (detail === 'force') return `${what} by force`;
   return detail === undefined ? what : `${what}, then ${detail}`;
