@@ -4,18 +4,18 @@ import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { rowOf } from '../../lib/outbox/row-codec.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { request } from '../support/messages.js';
 import { type RedisProcess, startRedis } from '../support/redis-server.js';
-import { createTables, PG, type StoreWorld } from './stores.js';
+import { createTables, MYSQL, PG, type StoreKind, type StoreWorld } from './stores.js';
 
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 120_000 });
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 
-/** How often something is killed: a relay, now and then PostgreSQL or Redis. CI has no time for more. */
+/** How often something is killed: a relay, now and then the database or Redis. CI has no time for more. */
 const KILLS = Number(process.env['ASYNQ_OUTBOX_KILLS'] ?? 5);
 const RELAYS = 3;
 const QUEUES = ['a', 'b'];
@@ -26,22 +26,23 @@ let admin: Redis;
 let world: StoreWorld;
 const relays: ChildProcess[] = [];
 
-beforeEach(async () => {
-  [server, redis] = await Promise.all([PG.start(), startRedis({ appendOnly: true })]);
+async function start(kind: StoreKind): Promise<void> {
+  [server, redis] = await Promise.all([kind.start(), startRedis({ appendOnly: true })]);
   admin = new Redis(redis.port, { maxRetriesPerRequest: null });
   admin.on('error', () => undefined);
-  world = await PG.open(server);
-  await createTables(world, PG);
-});
+  world = await kind.open(server);
+  await createTables(world, kind);
+}
 afterEach(async () => {
-  for (const relay of relays) relay.kill('SIGKILL');
+  for (const relay of relays.splice(0)) relay.kill('SIGKILL');
   admin.disconnect();
   await world.close();
   await Promise.all([server.stop(), redis.stop()]);
 });
 
-async function startRelay(): Promise<ChildProcess> {
-  const program = [path('../support/run-ts.mjs'), path('./relay-process.ts'), `${server.port}`, `${redis.port}`];
+async function startRelay({ dialect }: StoreKind): Promise<ChildProcess> {
+  const ports = [`${server.port}`, `${redis.port}`];
+  const program = [path('../support/run-ts.mjs'), path('./relay-process.ts'), dialect, ...ports];
   const relay = spawn(process.execPath, program, { stdio: ['pipe', 'pipe', 'inherit'] });
   relays.push(relay);
   await once(relay.stdout!, 'data');
@@ -99,57 +100,66 @@ async function worked(): Promise<Map<string, number>> {
   );
 }
 
-it(`enqueues each committed row once, though ${KILLS} relays and servers are killed`, async () => {
-  const committed = new Set<string>();
-  const rolledBack = new Set<string>();
-  const signal = { stopped: false };
-  const alive = await Promise.all(Array.from({ length: RELAYS }, startRelay));
-  const writers = [write(signal, committed, rolledBack), write(signal, committed, rolledBack)];
-  const worker = (async () => {
-    while (!signal.stopped) {
+it.each([PG, MYSQL])(
+  `enqueues each committed row of $name once, though ${KILLS} relays and servers are killed`,
+  async (kind) => {
+    await start(kind);
+    const committed = new Set<string>();
+    const rolledBack = new Set<string>();
+    const signal = { stopped: false };
+    const alive = await Promise.all(Array.from({ length: RELAYS }, () => startRelay(kind)));
+    const writers = [write(signal, committed, rolledBack), write(signal, committed, rolledBack)];
+    const worker = (async () => {
+      while (!signal.stopped) {
+        await work();
+        await turn();
+      }
+    })();
+
+    const progress = async (rows: number): Promise<void> => {
+      const count = async () => (await worked()).size;
+      const goal = (await count()) + rows;
+      await vi.waitFor(async () => expect(await count()).toBeGreaterThan(goal), { timeout: 60_000, interval: 20 });
+    };
+    for (let kill = 1; kill <= KILLS; kill++) {
+      await progress(30 + Math.floor(Math.random() * 100));
+      if (kill % 5 === 3) {
+        await server.kill();
+        await server.start();
+      } else if (kill % 5 === 0) {
+        await redis.restart();
+      } else {
+        const victim = alive.shift()!;
+        victim.kill('SIGKILL');
+        alive.push(await startRelay(kind));
+      }
+    }
+    signal.stopped = true;
+    await Promise.all([...writers, worker]);
+    await vi.waitFor(
+      async () => expect(await world.store.counts()).toMatchObject({ fresh: 0, taken: 0, poisoned: 0 }),
+      {
+        timeout: 60_000,
+        interval: 50,
+      },
+    );
+    for (let before = -1, seen = 0; seen !== before; seen = (await worked()).size) {
+      before = seen;
       await work();
-      await turn();
     }
-  })();
 
-  const progress = async (rows: number): Promise<void> => {
-    const count = async () => (await worked()).size;
-    const goal = (await count()) + rows;
-    await vi.waitFor(async () => expect(await count()).toBeGreaterThan(goal), { timeout: 60_000, interval: 20 });
-  };
-  for (let kill = 1; kill <= KILLS; kill++) {
-    await progress(30 + Math.floor(Math.random() * 100));
-    if (kill % 5 === 3) {
-      await server.kill();
-      await server.start();
-    } else if (kill % 5 === 0) {
-      await redis.restart();
-    } else {
-      const victim = alive.shift()!;
-      victim.kill('SIGKILL');
-      alive.push(await startRelay());
-    }
-  }
-  signal.stopped = true;
-  await Promise.all([...writers, worker]);
-  await vi.waitFor(async () => expect(await world.store.counts()).toMatchObject({ fresh: 0, taken: 0, poisoned: 0 }), {
-    timeout: 60_000,
-    interval: 50,
-  });
-  for (let before = -1, seen = 0; seen !== before; seen = (await worked()).size) {
-    before = seen;
-    await work();
-  }
-
-  const seen = await worked();
-  const rows = await world.sql('SELECT task_id, state FROM asynq_outbox');
-  const stored = new Set(rows.map((row) => String(row['task_id'])));
-  expect(rows.filter((row) => row['state'] !== 'sent')).toEqual([]);
-  expect([...committed].filter((id) => !stored.has(id))).toEqual([]);
-  expect([...rolledBack].filter((id) => stored.has(id) || seen.has(id))).toEqual([]);
-  const lost = [...stored].filter((id) => !seen.has(id));
-  const twice = [...seen].filter(([, times]) => times > 1);
-  const unknown = [...seen.keys()].filter((id) => !stored.has(id));
-  expect({ lost, twice, unknown }).toEqual({ lost: [], twice: [], unknown: [] });
-  expect(stored.size).toBeGreaterThan(KILLS * 30);
-});
+    const seen = await worked();
+    const rows = await world.sql('SELECT task_id, state FROM asynq_outbox');
+    const stored = new Set(rows.map((row) => String(row['task_id'])));
+    expect(rows.filter((row) => row['state'] !== 'sent')).toEqual([]);
+    expect([...committed].filter((id) => !stored.has(id))).toEqual([]);
+    expect([...rolledBack].filter((id) => stored.has(id) || seen.has(id))).toEqual([]);
+    const lost = [...stored].filter((id) => !seen.has(id));
+    const twice = [...seen].filter(([, times]) => times > 1);
+    const unknown = [...seen.keys()].filter((id) => !stored.has(id));
+    if (KILLS > 5)
+      console.log(`${kind.name}: ${KILLS} kills, ${stored.size} rows, ${lost.length} lost, ${twice.length} twice`);
+    expect({ lost, twice, unknown }).toEqual({ lost: [], twice: [], unknown: [] });
+    expect(stored.size).toBeGreaterThan(KILLS * 30);
+  },
+);
