@@ -16,6 +16,7 @@ import type { OperationsRole } from './operations.js';
 import type { ProducerRole } from './producer.js';
 import type { RowsRole } from './rows.js';
 import type { SchedulingRole } from './scheduling.js';
+import type { SeatsRole } from './seats.js';
 import type { UniquenessRole } from './uniqueness.js';
 import type { WakeRole } from './wake.js';
 
@@ -80,6 +81,8 @@ export interface Broker {
   readonly events: EventsRole;
   /** Notices of changed queues. */
   readonly wake: WakeRole;
+  /** Which servers of a crew have a seat, and which stand by. */
+  readonly seats: SeatsRole;
   /** Describes the store itself. */
   readonly operations: OperationsRole;
   /** What the archives of the queues keep, where this process trims them. */

@@ -12,6 +12,9 @@ import { NewerPayloads } from './attempt/newer-payloads.js';
 import { Results } from './attempt/results.js';
 import { Verdicts } from './attempt/verdict.js';
 import type { LimiterListener } from './attempt/waitlist.js';
+import { crewName } from './crew/crew-name.js';
+import { CrewSeat, type SeatListener } from './crew/crew-seat.js';
+import { StandbyCaller } from './crew/standby-caller.js';
 import { Executor } from './executor.js';
 import { Processor } from './fetching/processor.js';
 import type { QueueListener } from './fetching/queue-listener.js';
@@ -43,7 +46,7 @@ export interface CoreDeps {
  * The parts of a server. Each knows those before it; what it reports, the core passes on to those
  * after it.
  */
-export class Core implements QueueListener, LimiterListener, AggregatorListener, WakeListener {
+export class Core implements QueueListener, LimiterListener, AggregatorListener, WakeListener, SeatListener {
   status: ServerStatus = 'new';
   readonly queues: QueueRegistry;
   readonly mux: Mux;
@@ -53,6 +56,8 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
   readonly processor: Processor;
   readonly source: WakeSource;
   readonly waker: Waker;
+  readonly seat: CrewSeat;
+  readonly caller: StandbyCaller;
   readonly aggregator: Aggregator;
   readonly loops: ServerLoops;
   private readonly syncer: Syncer;
@@ -76,10 +81,16 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     const leases = new LeaseKeeper({ ...common, attempts: executor });
     const syncer = (this.syncer = new Syncer({ ...common, leases, processor }));
     const source = (this.source = broker.wake.watch(this));
-    this.waker = new Waker({ ...common, processor, source, pollInterval });
+    const fetches = mux.size > 0;
+    const { patterns: aggregates } = aggregators;
+    const { policies } = groups;
+    const crewOf = (): string => crewName({ fetches, queues: queues.names(), aggregates, policies });
+    const seat = (this.seat = new CrewSeat({ ...common, crewOf, sits: () => processor.isFetching || !fetches }));
+    const caller = (this.caller = new StandbyCaller({ ...common, seat }));
+    this.waker = new Waker({ ...common, processor, source, pollInterval, seat, caller });
     const groupServices = { ...common, groups };
     const aggregator = (this.aggregator = new Aggregator(groupServices));
-    const parts = { attempts: executor, verdicts, limiters, newerPayloads, leases, syncer, source, aggregator };
+    const parts = { attempts: executor, verdicts, limiters, newerPayloads, leases, syncer, source, aggregator, seat };
     this.loops = new ServerLoops({ ...common, ...parts, groupServices, options, server: this });
   }
 
@@ -119,6 +130,18 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
 
   roomForSets(): void {
     this.loops.aggregate();
+  }
+
+  onMaintains(): void {
+    this.loops.maintain();
+  }
+
+  onAwake(): void {
+    this.waker.wakeUp();
+  }
+
+  onSeatFree(): void {
+    this.loops.seatChanged();
   }
 
   onPending(queue: string): void {

@@ -9,6 +9,7 @@ import type { Limiters } from './attempt/limiters.js';
 import type { Mux } from './attempt/mux.js';
 import type { NewerPayloads } from './attempt/newer-payloads.js';
 import type { Verdicts } from './attempt/verdict.js';
+import type { CrewSeat } from './crew/crew-seat.js';
 import type { QueueRegistry } from './fetching/queue-registry.js';
 import type { Syncer } from './fetching/syncer.js';
 import type { Aggregator } from './groups/aggregator.js';
@@ -27,6 +28,13 @@ import { Subscriber } from './loops/subscriber.js';
 import type { ResolvedServerOptions } from './options.js';
 import { profileOf } from './profile.js';
 
+/** How long a loop rests that is left to others of the crew. */
+const REST_MS = 5_000;
+
+interface Component {
+  runOnce(): Promise<number>;
+}
+
 export interface ServerLoopsDeps {
   readonly broker: Broker;
   readonly relay: Relay;
@@ -35,6 +43,7 @@ export interface ServerLoopsDeps {
   readonly options: ResolvedServerOptions;
   readonly server: PublishedServer;
   readonly source: WakeSource;
+  readonly seat: CrewSeat;
   readonly queues: QueueRegistry;
   readonly mux: Mux;
   readonly attempts: Attempts;
@@ -56,6 +65,7 @@ export class ServerLoops {
   private readonly heartbeater: Heartbeater;
   private readonly forwarder: Forwarder;
   private readonly subscriber: Subscriber;
+  private readonly seating: Loop;
   private readonly heartbeat: Loop;
   private readonly leases: Loop;
   private readonly subscription: Loop;
@@ -74,6 +84,7 @@ export class ServerLoops {
   private delayedChange = false;
   private offCarry = (): void => undefined;
   private readonly all: Loop[] = [];
+  private readonly maintaining: Loop[] = [];
 
   constructor(private readonly deps: ServerLoopsDeps) {
     const { options, limiters, newerPayloads, groupServices, aggregator } = deps;
@@ -85,20 +96,21 @@ export class ServerLoops {
     this.subscriber = new Subscriber(deps.broker.cancellation, (id) => {
       if (canceller.receive(id)) this.cancellation.trigger();
     });
+    this.seating = this.loop('crew seat', deps.seat);
     this.heartbeat = this.loop('heartbeater', this.heartbeater);
     this.leases = this.loop('lease keeper', deps.leases);
     this.subscription = this.loop('subscriber', this.subscriber);
     this.cancellation = this.loop('canceller', canceller);
     this.syncing = this.loop('syncer', deps.syncer);
-    this.recovery = this.loop('recoverer', new Recoverer(deps));
-    this.forwarding = this.loop('forwarder', this.forwarder);
-    this.cleaning = this.loop('janitor', this.makeJanitor());
+    this.recovery = this.maintenance('recoverer', new Recoverer(deps));
+    this.forwarding = this.maintenance('forwarder', this.forwarder);
+    this.cleaning = this.maintenance('janitor', this.makeJanitor());
     if (limiters.size > 0) this.limiting = this.loop('limiter', limiters);
     if (newerPayloads.searches) this.payloadSearch = this.loop('payload search', newerPayloads);
-    if (aggregators.size > 0) this.aggregation = this.loop('aggregator', aggregator);
-    if (!aggregators.coverAll) this.groupWatch = this.loop('group watch', new GroupWatch(groupServices));
+    if (aggregators.size > 0) this.aggregation = this.loopWhile(() => deps.seat.aggregates, 'aggregator', aggregator);
+    if (!aggregators.coverAll) this.groupWatch = this.maintenance('group watch', new GroupWatch(groupServices));
     this.linkKeeper = new LinkKeeper(deps);
-    this.linkKeeping = this.loop(LINK_KEEPER, this.linkKeeper);
+    this.linkKeeping = this.maintenance(LINK_KEEPER, this.linkKeeper);
     this.storeCheck = this.loop('store check', new StoreCheck(deps));
     const { healthCheck: hook, healthCheckInterval: interval } = options;
     if (hook) this.health = this.loop('health check', new HealthCheck({ ...deps, hook, interval }));
@@ -107,6 +119,7 @@ export class ServerLoops {
   start(): void {
     const { janitorInterval, healthCheckInterval } = this.deps.options;
     this.heartbeat.start(); // visible at once
+    this.seating.start(); // until it knows its seat, a server does all itself
     this.leases.start(); // before the first task is claimed
     this.subscription.start();
     this.cancellation.start();
@@ -138,7 +151,7 @@ export class ServerLoops {
   async stop(): Promise<void> {
     this.deps.limiters.close();
     this.offCarry();
-    await Promise.all([...this.all.map((loop) => loop.stop()), this.linkKeeper.close()]);
+    await Promise.all([...this.all.map((loop) => loop.stop()), this.linkKeeper.close(), this.deps.seat.close()]);
     // If Redis is away, the subscription ends with its connection, and the published state by its
     // time to live.
     await this.subscriber.close().catch(() => undefined);
@@ -167,6 +180,17 @@ export class ServerLoops {
     this.aggregation?.trigger();
   }
 
+  /** This server maintains its queues from here on. */
+  maintain(): void {
+    for (const loop of this.maintaining) loop.trigger();
+  }
+
+  /** There may be a seat to take, or one to leave. */
+  seatChanged(): void {
+    this.deps.seat.reconsider();
+    this.seating.trigger();
+  }
+
   /** An exchange has failed. */
   sync(): void {
     this.syncing.trigger();
@@ -188,6 +212,7 @@ export class ServerLoops {
   /** A queue was added: its due and abandoned tasks are searched for at once. */
   queuesChanged(): void {
     this.publish();
+    this.seatChanged();
     this.forwarding.trigger();
     this.recovery.trigger();
     this.aggregation?.trigger();
@@ -205,7 +230,18 @@ export class ServerLoops {
     return new Janitor({ ...this.deps, interval, batchSize, repairGroups: groupServices.aggregators.size > 0 });
   }
 
-  private loop(name: string, component: { runOnce(): Promise<number> }): Loop {
+  /** A loop that rests while others of the crew maintain its queues. */
+  private maintenance(name: string, component: Component): Loop {
+    const loop = this.loopWhile(() => this.deps.seat.maintains, name, component);
+    this.maintaining.push(loop);
+    return loop;
+  }
+
+  private loopWhile(condition: () => boolean, name: string, component: Component): Loop {
+    return this.loop(name, { runOnce: () => (condition() ? component.runOnce() : Promise.resolve(REST_MS)) });
+  }
+
+  private loop(name: string, component: Component): Loop {
     const { clock, events } = this.deps;
     const onError = (loop: string, error: unknown): void => events.emit('loopFailed', { loop, error });
     const loop = new Loop({ name, clock, runOnce: () => component.runOnce(), onError });

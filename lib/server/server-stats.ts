@@ -15,11 +15,13 @@ export interface ServerStats {
   /** By queue: tasks claimed and not yet settled, and those given up whose handlers still run. */
   readonly inFlight: ReadonlyMap<string, number>;
   readonly wakeups: Wakeups;
+  /** Its seat in its crew, from 1; 0: it stands by; `undefined`: not known, so it does all itself. */
+  readonly seat: number | undefined;
   /** The loops beside the tasks. */
   readonly loops: readonly LoopStats[];
 }
 
-export function statsOf({ status, processor, executor, queues, waker, loops }: Core): ServerStats {
+export function statsOf({ status, processor, executor, queues, waker, loops, seat: { seat } }: Core): ServerStats {
   const { concurrency, free } = processor;
   const inFlight = new Map<string, number>();
   for (const { name, held, lingering } of queues.all()) inFlight.set(name, held.size + lingering.size);
@@ -30,6 +32,7 @@ export function statsOf({ status, processor, executor, queues, waker, loops }: C
     active: executor.running,
     inFlight,
     wakeups: waker.wakeups,
+    seat,
     loops: loops.stats(),
   };
 }

@@ -123,6 +123,7 @@ export class Server {
     if (this.status !== 'active') return;
     this.core.status = 'stopped';
     this.core.processor.stopFetching();
+    this.core.loops.seatChanged(); // others have the next tasks
     this.core.loops.publish();
     this.events.emit('serverStopped', { active: this.active });
   }
@@ -156,11 +157,13 @@ export class Server {
   pauseFetching(): void {
     requireActive(this.status, 'pause fetching');
     this.core.processor.stopFetching();
+    this.core.loops.seatChanged();
   }
 
   resumeFetching(): void {
     requireActive(this.status, 'resume fetching');
     this.core.startFetching();
+    this.core.loops.seatChanged();
   }
 
   /** Serves one more queue, or changes the options of one. @throws InvalidOptionError */
@@ -180,6 +183,7 @@ export class Server {
       const served = this.queues.join(', ') || 'none';
       throw new InvalidOptionError(`cannot remove queue "${name}": this server does not serve it; it serves ${served}`);
     }
+    this.core.loops.seatChanged();
     this.core.loops.publish();
   }
 

@@ -47,8 +47,9 @@ export async function shutDown(core: Core): Promise<number> {
   return requeued;
 }
 
-async function stopClaiming({ waker, loops }: Core): Promise<void> {
+async function stopClaiming({ waker, caller, loops }: Core): Promise<void> {
   waker.stop();
+  caller.close();
   await loops.stopForwarding(); // what becomes due belongs to other servers now
 }
 

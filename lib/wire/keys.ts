@@ -145,6 +145,20 @@ export class QueueKeys extends PlaceKeys {
 /** Whether the lock that a message names only says which task of its key is the last. */
 export const namesLast = ({ uniqueKey }: { uniqueKey: string }): boolean => uniqueKey.endsWith(':last');
 
+/** Ours, unknown to Go: the keys and channels of servers that do the same for the same queues. All keys are in one slot. */
+export interface CrewKeys {
+  /** How the keys of the seats begin; the number of the seat follows. */
+  readonly seats: string;
+  /** Which parts were called last. */
+  readonly called: string;
+  /** Exists while servers without a seat come for one. */
+  readonly crowded: string;
+  /** The channel that says that a seat is free. */
+  readonly freeChannel: string;
+  /** How the channels of calls begin; the number of the part follows. */
+  readonly partChannels: string;
+}
+
 /** The global keys and the pub/sub channel (section 1.1). */
 export class Keyspace {
   readonly queues: string;
@@ -180,6 +194,18 @@ export class Keyspace {
     this.auditStream = `${prefix}:audit`;
     this.linked = `${prefix}:linked`;
     this.schedulerHistoryPrefix = `${prefix}:scheduler_history:`;
+  }
+
+  /** @param id a hash of what its servers do, and for which queues */
+  crew(id: string): CrewKeys {
+    const base = `${this.prefix}:crews:{${id}}:`;
+    return {
+      seats: `${base}seat:`,
+      called: `${base}called`,
+      crowded: `${base}crowded`,
+      freeChannel: `${base}free`,
+      partChannels: `${base}part:`,
+    };
   }
 
   /**

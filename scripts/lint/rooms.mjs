@@ -137,7 +137,8 @@ export const ROOMS = {
   client: [...core, 'events', 'tracing', 'broker', 'links', 'enqueue', 'workflows', 'batches', 'transactions'],
   // A server's rooms stand on each other: an attempt knows no queue, fetching no loop, and only the root knows them all.
   'server/attempt': [...core, 'events', 'tracing', 'broker'],
-  'server/fetching': [...core, 'events', 'broker', 'server/attempt'],
+  'server/crew': [...core, 'events', 'broker'],
+  'server/fetching': [...core, 'events', 'broker', 'server/attempt', 'server/crew'],
   'server/loops': [...core, 'events', 'broker', 'links', 'server/attempt', 'server/fetching'],
   'server/groups': [...core, 'events', 'tracing', 'broker', 'links', 'enqueue', 'server/fetching', 'server/loops'],
   server: [
@@ -147,6 +148,7 @@ export const ROOMS = {
     'broker',
     'links',
     'server/attempt',
+    'server/crew',
     'server/fetching',
     'server/loops',
     'server/groups',

@@ -30,6 +30,7 @@ import { exerciseObstacles } from './suite/obstacles.js';
 import { exerciseRepeats } from './suite/repeats.js';
 import { exerciseRows } from './suite/rows.js';
 import { exerciseScheduling } from './suite/scheduling.js';
+import { exerciseSeats } from './suite/seats.js';
 import { exercisePublished } from './suite/published.js';
 import { exerciseSettlements } from './suite/settlements.js';
 import { exerciseTake } from './suite/take.js';
@@ -73,6 +74,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseDeletion(it);
     exercisePublished(it);
     exerciseMonitoring(it);
+    exerciseSeats(it);
     exerciseCancellation(it);
     exerciseLimiting(it);
     exerciseCosts(it);

@@ -22,6 +22,7 @@ import { repeat, request } from '../support/messages.js';
 const DIRECTORY = new URL('../../lua/', import.meta.url);
 const NAMES = Object.keys(SCRIPTS) as ScriptName[];
 const SERVER = { host: 'host', pid: 1, serverId: 'sid' };
+const CREW = 'crew';
 const INFO: ServerInfo = {
   ...SERVER,
   concurrency: 1,
@@ -99,6 +100,8 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   listDelayedGroups: ({ broker }) => broker.groups.listDelayedGroups('default'),
   writeServerState: ({ broker }) => broker.monitoring.writeServerState(INFO, [], 10),
   recordCancellation: (driver) => driver.broker.cancellation.recordCancellation(cancellation(driver)),
+  takeSeat: ({ broker }) => broker.seats.take(CREW, 'server', 0),
+  callStandbys: ({ broker }) => broker.seats.call(CREW, 0),
   appendEvents: ({ broker }) => broker.events.appendEvents('events', [Buffer.from('e')], { most: 100 }),
   findCancellations: async (driver) => {
     await driver.broker.cancellation.recordCancellation(cancellation(driver));
@@ -302,6 +305,10 @@ function expectedKey(driver: RedisDriver, name: KeyName): string {
       return keyspace.serverWorkers(SERVER.host, SERVER.pid, SERVER.serverId);
     case 'profile':
       return keyspace.serverProfile(SERVER.host, SERVER.pid, SERVER.serverId);
+    case 'crewCalled':
+      return keyspace.crew(CREW).called;
+    case 'crewCrowded':
+      return keyspace.crew(CREW).crowded;
     case 'lock':
       return keys.unique('t', undefined);
     case 'list':
@@ -417,6 +424,7 @@ describe('a key of the wrong type', () => {
     exchangeLinked: ['paused'],
     wakeWaiting: ['paused'],
     writeServerState: ['server', 'workers'],
+    takeSeat: ['crewCalled', 'crewCrowded'],
     writeSchedulerEntries: ['schedulerEntries'],
     getTask: ['scheduled', 'retry', 'waitingTasks'],
     describeQueue: ['paused'],

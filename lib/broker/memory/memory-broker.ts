@@ -30,6 +30,7 @@ import { SchedulerPublications } from './scheduler-publications.js';
 import { MemoryRows } from './rows.js';
 import { MemoryUniqueness } from './uniqueness.js';
 import { MemoryScheduling } from './scheduling.js';
+import { MemorySeats } from './seats.js';
 import { type Snapshot, describeQueue } from './snapshot.js';
 import { MemoryWake } from './wake.js';
 
@@ -72,6 +73,7 @@ export class MemoryBroker implements Broker {
   readonly links: MemoryLinks;
   readonly events: MemoryEvents;
   readonly wake: MemoryWake;
+  readonly seats: MemorySeats;
   readonly operations: MemoryOperations;
   private readonly state: MemoryState;
   private readonly engine: LinkEngine;
@@ -109,6 +111,7 @@ export class MemoryBroker implements Broker {
     this.batches = new MemoryBatches(links);
     this.events = new MemoryEvents(state);
     this.wake = new MemoryWake(state);
+    this.seats = new MemorySeats(state);
     this.operations = new MemoryOperations(state);
   }
 
@@ -180,6 +183,7 @@ export class MemoryBroker implements Broker {
     this.batches.clear();
     this.cancellation.clear();
     this.limiting.clear();
+    this.seats.clear();
     this.events.clear();
   }
 

@@ -24,6 +24,7 @@ import { RedisPublications } from './publications.js';
 import { RedisRows } from './rows.js';
 import { RedisUniqueness } from './uniqueness.js';
 import { RedisScheduling } from './scheduling.js';
+import { RedisSeats } from './seats.js';
 import { Scripts } from './scripts/scripts.js';
 import { StoredResults } from './stored-results.js';
 import { RedisWakeSource } from './wake-source.js';
@@ -71,6 +72,7 @@ export class RedisBroker implements Broker {
   readonly links: RedisLinks;
   readonly events: RedisEvents;
   readonly wake: WakeRole;
+  readonly seats: RedisSeats;
   readonly operations: RedisOperations;
 
   constructor(
@@ -113,6 +115,7 @@ export class RedisBroker implements Broker {
     this.batches = new RedisBatches(connections, scripts, keyspace, clock, this.links, producer);
     this.events = new RedisEvents(connections, scripts, keyspace, clock);
     this.wake = { watch: (listener) => new RedisWakeSource(connections, keyspace, listener) };
+    this.seats = new RedisSeats(connections, scripts, keyspace);
     this.operations = new RedisOperations(connections, keyspace, clock);
   }
 

@@ -87,9 +87,13 @@ export class Processor {
     this.options.exchanger.accepting = fetching || this.byHand;
   }
 
-  /** Asks the queues that were empty again. Returns whether there are any. */
-  pollAll(): boolean {
-    const empty = [...this.options.queues.all()].filter(({ backlog }) => backlog === 0);
+  get isFetching(): boolean {
+    return this.fetching;
+  }
+
+  /** Asks those of the queues that were empty again. Returns whether there are any. */
+  pollAll(queues: Iterable<QueueState> = this.options.queues.all()): boolean {
+    const empty = Array.from(queues).filter(({ backlog }) => backlog === 0);
     for (const queue of empty) queue.backlog = Infinity;
     this.pump();
     return empty.length > 0;

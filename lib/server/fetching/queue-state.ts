@@ -76,7 +76,7 @@ export class QueueState {
   }
 
   /** Handlers that may start. One that goes on though its task is settled still counts. */
-  private get room(): number {
+  get room(): number {
     const { concurrency } = this.options;
     if (concurrency === Infinity) return concurrency;
     let ended = 0;

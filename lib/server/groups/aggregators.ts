@@ -39,6 +39,10 @@ export class Aggregators {
     return this.byLength.length;
   }
 
+  get patterns(): string[] {
+    return this.byLength.map(({ pattern }) => pattern);
+  }
+
   /** Whether every group has one. */
   get coverAll(): boolean {
     return this.byLength.at(-1)?.pattern === '';

@@ -6,7 +6,7 @@ import type { RedisConnections } from './connections.js';
 import type { EphemeralConnection } from './ephemeral-connection.js';
 
 /**
- * Subscribes to a pub/sub channel on a connection of its own and stays subscribed: a lost
+ * Subscribes to one or more pub/sub channels on a connection of its own and stays subscribed: a lost
  * connection is replaced, after growing pauses. Messages published meanwhile are lost. In a cluster
  * any node is used.
  *
@@ -17,11 +17,11 @@ import type { EphemeralConnection } from './ephemeral-connection.js';
  */
 export async function subscribe(
   connections: RedisConnections,
-  channel: string,
+  channels: string | readonly string[],
   onMessage: (message: string) => void,
   clock: Clock = new SystemClock(),
 ): Promise<() => Promise<void>> {
-  const subscription = new Subscription(connections, channel, onMessage, clock);
+  const subscription = new Subscription(connections, [channels].flat(), onMessage, clock);
   await subscription.open();
   return () => subscription.stop();
 }
@@ -34,7 +34,7 @@ class Subscription {
 
   constructor(
     private readonly connections: RedisConnections,
-    private readonly channel: string,
+    private readonly channels: readonly string[],
     private readonly onMessage: (message: string) => void,
     private readonly clock: Clock,
   ) {}
@@ -47,7 +47,7 @@ class Subscription {
       client.on('messageBuffer', (_channel: Buffer, message: Buffer) => {
         if (!this.stopped) this.onMessage(message.toString());
       });
-      await client.subscribe(this.channel);
+      await client.subscribe(...this.channels);
       if (!connection.isOpen) throw new Error('Connection is closed.');
     } catch (error) {
       await connection.close();

@@ -100,6 +100,11 @@ const TASK_SCRIPTS = {
   writeSchedulerEntries: { keys: ['schedulerEntries'], argv: ['ttl'] },
   recordEnqueueEvent: { keys: ['schedulerHistory'], argv: ['time', 'event', 'most', 'keepFor'] },
   appendEvents: { keys: ['eventStream'], argv: ['nowMillis', 'most', 'keepFor', 'replaces'] },
+  takeSeat: {
+    keys: ['crewCalled', 'crewCrowded'],
+    argv: ['server', 'sits', 'ttl', 'maintainers', 'crowdedTtl', 'channel'],
+  },
+  callStandbys: { keys: ['crewCalled'], argv: ['start', 'parts', 'window', 'channel'] },
   recordCancellation: {
     keys: ['cancellations', 'cancellationDetails'],
     argv: ['id', 'at', 'details', 'oldest', 'most', 'keepFor'],

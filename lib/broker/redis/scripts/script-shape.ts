@@ -48,6 +48,8 @@ export const KEY_TYPES = {
   senders: 'hash',
   /** Of a unique task. */
   lock: 'string',
+  crewCalled: 'string',
+  crewCrowded: 'string',
   /** The tasks that wait for tasks. */
   waitingTasks: 'zset',
 } as const;
