@@ -16,14 +16,14 @@ function enqueueOptions(options: TaskOptions): EnqueueOption[] {
   const { unique, processAt, processIn, taskId, retention, group, headers } = options;
   const time = (
     name: 'Timeout' | 'ExpiresIn' | 'Unique' | 'ProcessIn' | 'Retention',
-    value: TaskOptions['timeout'],
+    value: TaskOptions['expiresIn'],
   ): void => {
-    if (value !== undefined) found.push({ name, value: parseDuration(value, name) });
+    if (value !== undefined && value !== false) found.push({ name, value: parseDuration(value, name) });
   };
   if (queue !== undefined) found.push({ name: 'Queue', value: queue });
   if (maxRetry !== undefined) found.push({ name: 'MaxRetry', value: maxRetry });
   time('Timeout', timeout);
-  if (deadline !== undefined) found.push({ name: 'Deadline', value: deadline });
+  if (deadline !== undefined && deadline !== false) found.push({ name: 'Deadline', value: deadline });
   time('ExpiresIn', expiresIn);
   if (onExpiry !== undefined) found.push({ name: 'OnExpiry', value: onExpiry });
   time('Unique', typeof unique === 'object' ? unique.for : unique);
@@ -31,7 +31,7 @@ function enqueueOptions(options: TaskOptions): EnqueueOption[] {
   time('ProcessIn', processIn);
   if (taskId !== undefined) found.push({ name: 'TaskID', value: taskId });
   time('Retention', retention);
-  if (group !== undefined) found.push({ name: 'Group', value: group });
+  if (group !== undefined && group !== false) found.push({ name: 'Group', value: group });
   for (const [key, value] of Object.entries(headers ?? {})) found.push({ name: 'Header', value: [key, value] });
   return found;
 }

@@ -5,7 +5,7 @@ import type { DebounceOptions, UniqueOptions } from './repeats.js';
 /**
  * Options of a task, with asynq's names. In a definition they are the defaults of its tasks; in a
  * call they override these, option by option (headers: name by name). An option that is `undefined`
- * is not set.
+ * is not set; `false` turns off what the definition, or the client, has under this name.
  */
 export interface TaskOptions {
   /**
@@ -28,13 +28,13 @@ export interface TaskOptions {
    * When the task must end, in any attempt; stored in whole seconds, rounded down. A task that fails after it is archived, whatever
    * retries are left; Go servers retry it. Default: none, only `timeout` counts.
    */
-  deadline?: Date;
+  deadline?: Date | false;
   /**
    * How long the task may wait for its first attempt: from the call on, or from its time when it is delayed. Waiting for other tasks
    * counts, too. A server that claims it later does not run it; see `onExpiry`. Retries do not expire, nor does a task that somebody runs by hand after that. Go servers
    * run it late. 0, and by default: it does not expire. Not together with `group`.
    */
-  expiresIn?: Duration;
+  expiresIn?: Duration | false;
   /**
    * What becomes of a task that has expired: `'archive'`: it is archived, with an error that says so; `'drop'`: it is deleted. For
    * those who wait for it, it has failed. Default `'archive'`.
@@ -46,23 +46,23 @@ export interface TaskOptions {
    * succeeds. The wait of a delayed task is added, and `waitAtMost` of one that waits for others. In
    * whole seconds, rounded up. An object says more: see UniqueOptions. Default: not unique. Excludes the five options below.
    */
-  unique?: Duration | UniqueOptions;
+  unique?: Duration | UniqueOptions | false;
   /**
    * At most one task of this type and key, and no other until so long after it has succeeded; at least 1 second, in whole seconds, rounded
    * up. A further call returns the one that exists, with `created: false`. It needs `key`. It sets the id of the task and, if that is
    * longer, its retention. Default: not.
    */
-  once?: Duration;
+  once?: Duration | false;
   /**
    * The task runs `wait` after the last call with its key, with the payload of that call, and `maxWait` after the first at the latest. It needs
    * `key`. Default: not debounced.
    */
-  debounce?: DebounceOptions;
+  debounce?: DebounceOptions | false;
   /**
    * The first task runs; others of its key, or without a key of its payload, are dropped within that time: the call returns the first, with
    * `created: false`. At least 1 second, in whole seconds, rounded up. Default: not throttled.
    */
-  throttle?: Duration;
+  throttle?: Duration | false;
   /**
    * While a task of this key runs, one more follows, with the payload of the last call. One that has not started gets that payload. It
    * needs `key`. Default `false`.
@@ -97,7 +97,7 @@ export interface TaskOptions {
    * The group, a name without braces, in which the task waits instead of running alone. A delayed
    * task joins the group when it is due.
    */
-  group?: string;
+  group?: string | false;
   /**
    * Texts by name, which handlers get with the task. Go servers before asynq v0.26 drop them on a
    * retry.

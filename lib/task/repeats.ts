@@ -119,10 +119,10 @@ export function readDebounce(value: unknown): RepeatSettings {
   return { ...BASE, option: 'debounce', policy: 'debounce', time, maxWait };
 }
 
-/** @returns `undefined` for `false` @throws InvalidTaskError */
-export function readSwitch(option: 'latest' | 'supersede', value: unknown): RepeatSettings | undefined {
-  if (typeof value !== 'boolean') throw new InvalidTaskError(`${option} must be true or false, not ${describe(value)}`);
-  return value ? { ...BASE, option, policy: option } : undefined;
+/** @throws InvalidTaskError */
+export function readSwitch(option: 'latest' | 'supersede', value: unknown): RepeatSettings {
+  if (value !== true) throw new InvalidTaskError(`${option} must be true or false, not ${describe(value)}`);
+  return { ...BASE, option, policy: option };
 }
 
 function readBy(value: unknown): RepeatSettings['by'] {

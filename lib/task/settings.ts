@@ -21,6 +21,7 @@ import {
   readThrottle,
   readUnique,
   REPEAT_NAMES,
+  type RepeatName,
   type RepeatSettings,
 } from './repeats.js';
 
@@ -86,23 +87,24 @@ const APPLY = new Map<string, (draft: Draft, value: never) => void>(
       draft.timeout = ceilSeconds(nonNegative(value, 'timeout'));
     },
     deadline: (draft, value: unknown) => {
-      draft.deadline = deadline(value);
+      draft.deadline = value === false ? 0 : deadline(value);
     },
     expiresIn: (draft, value: unknown) => {
-      draft.expiresIn = nonNegative(value, 'expiresIn');
+      draft.expiresIn = value === false ? 0 : nonNegative(value, 'expiresIn');
     },
     onExpiry: (draft, value: unknown) => {
       draft.onExpiry = expiryPolicy(value);
     },
     unique: (draft, value: unknown) => {
+      if (value === false) return endRepeat(draft, 'unique');
       draft.unique = isUniqueTime(value) ? lockTime(value) : 0;
       draft.repeat = isUniqueTime(value) ? undefined : readUnique(value);
     },
-    once: (draft, value: unknown) => repeat(draft, readOnce(value)),
-    debounce: (draft, value: unknown) => repeat(draft, readDebounce(value)),
-    throttle: (draft, value: unknown) => repeat(draft, readThrottle(value)),
-    latest: (draft, value: unknown) => repeatSwitch(draft, 'latest', value),
-    supersede: (draft, value: unknown) => repeatSwitch(draft, 'supersede', value),
+    once: (draft, value: unknown) => repeat(draft, 'once', value, readOnce),
+    debounce: (draft, value: unknown) => repeat(draft, 'debounce', value, readDebounce),
+    throttle: (draft, value: unknown) => repeat(draft, 'throttle', value, readThrottle),
+    latest: (draft, value: unknown) => repeat(draft, 'latest', value, () => readSwitch('latest', value)),
+    supersede: (draft, value: unknown) => repeat(draft, 'supersede', value, () => readSwitch('supersede', value)),
     processAt: (draft, value: unknown) => {
       draft.processAt = time(value, 'processAt');
       draft.processIn = undefined;
@@ -118,7 +120,7 @@ const APPLY = new Map<string, (draft: Draft, value: never) => void>(
       draft.retention = ceilSeconds(nonNegative(value, 'retention'));
     },
     group: (draft, value: unknown) => {
-      draft.group = groupName(value);
+      draft.group = value === false ? '' : groupName(value);
     },
     headers: (draft, value: unknown) => {
       draft.headers = mergeHeaders(draft.headers, value);
@@ -147,14 +149,16 @@ export function applyOptions(base: TaskSettings, options: TaskOptions, further: 
   return draft;
 }
 
-/** The last option about repeats replaces an earlier one. */
-const repeat = (draft: Draft, settings: RepeatSettings): Draft => Object.assign(draft, { unique: 0, repeat: settings });
+/** The last option about repeats replaces an earlier one. `false` ends only the option of this name. */
+function repeat(draft: Draft, option: RepeatName, value: unknown, read: (value: unknown) => RepeatSettings): void {
+  if (value === false) return endRepeat(draft, option);
+  draft.unique = 0;
+  draft.repeat = read(value);
+}
 
-/** `false` ends only the option of this name. */
-function repeatSwitch(draft: Draft, option: 'latest' | 'supersede', value: unknown): void {
-  const settings = readSwitch(option, value);
-  if (settings) repeat(draft, settings);
-  else if (draft.repeat?.option === option) draft.repeat = undefined;
+function endRepeat(draft: Draft, option: RepeatName): void {
+  if (option === 'unique') draft.unique = 0;
+  if (draft.repeat?.option === option) draft.repeat = undefined;
 }
 
 function refuseTwoRepeats(options: TaskOptions): void {

@@ -88,6 +88,37 @@ describe('options of a definition and a call', () => {
     expect(policyOf({ unique: '1h' }, { throttle: '1m' })).toBe('throttle');
   });
 
+  it.each<[keyof TaskOptions, TaskOptions]>([
+    ['unique', { unique: '1h' }],
+    ['unique', { unique: { for: '1h', by: 'key', onDuplicate: 'existing' } }],
+    ['once', { once: '1h' }],
+    ['debounce', { debounce: { wait: '5s' } }],
+    ['throttle', { throttle: '1m' }],
+    ['latest', { latest: true }],
+    ['supersede', { supersede: true }],
+    ['expiresIn', { expiresIn: '5m' }],
+    ['deadline', { deadline: new Date(NOW + 60_000) }],
+    ['group', { group: 'g' }],
+  ])('%s is turned off by false: %o', (name, options) => {
+    const make = (preparer: Preparer, definition: TaskOptions, call?: TaskOptions) => {
+      const { request, ...made } = preparer.prepare(
+        preparer.kindOf(defineTask('t', { key, ...definition }), { taskId: 'x', ...call } as TaskOptions),
+        { id: 'a' },
+        NOW,
+      );
+      return { request, ...made };
+    };
+    const off = { [name]: false } as TaskOptions;
+    const idOf = name === 'unique' || name === 'expiresIn' || name === 'deadline' || name === 'group';
+    const plain = make(preparer, {});
+    expect(make(preparer, options, off)).toEqual(plain); // of the definition, by the call
+    expect(make(new Preparer('asynq', undefined, idOf ? options : {}), off)).toEqual(plain); // of the client, by the definition
+    for (const other of ['unique', 'once', 'debounce', 'throttle', 'latest', 'supersede'] as const) {
+      if (other === name || !(name in { once: 0, debounce: 0, throttle: 0, latest: 0, supersede: 0 })) continue;
+      expect(policyOf(options, { [other]: false })).toBe(name);
+    }
+  });
+
   it('take the key of the call in place of that of the definition', () => {
     const kind = preparer.kindOf(defineTask<{ id: string }>('t', { key, latest: true }), { key: 'b' });
     expect((preparer.prepare(kind, { id: 'a' }, NOW).request as RepeatRequest).repeat.lock).toBe(`${LOCK}b:last`);
