@@ -164,6 +164,7 @@ export type { NestedOptions, RunOptions, StartOptions, StepOptions, StepTaskOpti
 
 // Transactions
 export { clsTransactions, type ClsTransactionsOptions } from './transactions/cls-transactions.js';
+export { sequelizeTransactions, type SequelizeTransactionsOptions } from './transactions/sequelize-transactions.js';
 export { typeormTransactions, type TypeormTransactionsOptions } from './transactions/typeorm-transactions.js';
 export type { FindProvider, Transactions, TransactionScope } from './transactions/transactions.js';
 

@@ -30,7 +30,7 @@ export async function loadPeer<T>(load: () => Promise<T>, what: string, name: st
   }
 }
 
-/** Finds the transaction around a call: `clsTransactions()`, `typeormTransactions()`, or your own. */
+/** Finds the transaction around a call: `clsTransactions()`, `typeormTransactions()`, `sequelizeTransactions(…)`, or your own. */
 export interface Transactions {
   /**
    * Called first: loads packages that are only there when they are used.

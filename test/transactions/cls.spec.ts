@@ -104,7 +104,8 @@ describe('clsTransactions()', () => {
 
   it('refuses another object as transactions', async () => {
     expect((await rejection(testApp({}, { transactions: {} as never }))).message).toContain(
-      'AsynqModule option transactions must be clsTransactions(), typeormTransactions(), or an object with current()',
+      'AsynqModule option transactions must be clsTransactions(), typeormTransactions(), sequelizeTransactions({ token }), ' +
+        'or an object with current()',
     );
   });
 });

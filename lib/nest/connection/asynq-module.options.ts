@@ -68,7 +68,7 @@ export interface AsynqModuleOptions extends Acknowledged {
    */
   eventStream?: boolean | EventStreamOptions;
   /**
-   * Finds the transaction around a call: `clsTransactions()`, `typeormTransactions()`, or an object of your own. Tasks that are
+   * Finds the transaction around a call: `clsTransactions()`, `typeormTransactions()`, `sequelizeTransactions(…)`, or an object of your own. Tasks that are
    * enqueued in one are held until its commit, and dropped by its rollback. Default: tasks are enqueued at once.
    */
   transactions?: Transactions;
@@ -164,7 +164,7 @@ function checkTransactions(transactions: unknown): void {
   throw wrongOption(
     'transactions',
     transactions,
-    'clsTransactions(), typeormTransactions(), or an object with current()',
+    'clsTransactions(), typeormTransactions(), sequelizeTransactions({ token }), or an object with current()',
   );
 }
 
