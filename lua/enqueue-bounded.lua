@@ -15,7 +15,7 @@
 -- Returns
 --   as enqueue.lua, with the status 3 for a task without room; then how many are pending now
 
-local note_rows
+local note_rows, F
 local before = redis.call('LLEN', KEYS[1])
 local room = tonumber(table.remove(ARGV)) - before
 -- Includes shared/enqueue.lua

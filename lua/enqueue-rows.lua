@@ -20,7 +20,7 @@ local last, first, sender = table.remove(ARGV), table.remove(ARGV), table.remove
 local senders = table.remove(KEYS)
 local highest = redis.call('HGET', senders, sender)
 if highest and tonumber(highest) >= tonumber(first) then return highest end
-local room, before
+local room, before, F
 local function note_rows()
   redis.call('HSET', senders, sender, last)
 end

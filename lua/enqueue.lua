@@ -16,5 +16,5 @@
 -- Returns
 --   index and status of each task that was not created: 1 duplicate (its lock is held; checked first), 2 conflict (its id exists)
 
-local note_rows, room, before -- those of an outbox, and of a bounded queue: enqueue-rows.lua, enqueue-bounded.lua
+local note_rows, room, before, F -- those of an outbox, and of a bounded and of a fair queue: enqueue-rows.lua, …
 -- Includes shared/enqueue.lua

@@ -36,5 +36,5 @@
 --     number of lost settlements, their indexes; then id and message of each claimed task,
 --     followed, when asked for, by the nanoseconds since when it was pending (empty when unknown)
 
-local L -- the engine of links, which `exchangeLinked` has: shared/linked.lua
+local L, F -- the engine of links, which `exchangeLinked` has: shared/linked.lua; and the lines of a fair queue: exchange-fair.lua
 -- Includes shared/exchange.lua

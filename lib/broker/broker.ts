@@ -1,4 +1,5 @@
 import type { Archives } from './archives.js';
+import type { FairQueues } from './fair-queues.js';
 import type { Clock } from '../clock.js';
 import type { CancellationRole } from './cancellation.js';
 import type { ConsumerRole } from './consumer.js';
@@ -87,6 +88,8 @@ export interface Broker {
   readonly operations: OperationsRole;
   /** What the archives of the queues keep, where this process trims them. */
   readonly archives: Archives;
+  /** The queues whose tasks take turns by their keys. */
+  readonly fairQueues: FairQueues;
   /** The clock of everything above this broker. */
   readonly clock: Clock;
   /** Key prefix, default `asynq`; unique-lock names are built with it. */

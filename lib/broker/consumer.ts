@@ -156,6 +156,8 @@ export interface ExchangeReply extends Partial<Caused> {
    * more. Else 0.
    */
   readonly limitedFor: number;
+  /** Only of a fair queue: milliseconds until a key that its own limit holds back may have room, 0 when there is none. */
+  readonly opensIn?: number;
 }
 
 export interface ConsumerRole {

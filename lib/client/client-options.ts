@@ -9,14 +9,14 @@ import type { SenderBroker, SenderHooks } from './sender.js';
 
 /** The part of a broker that a client uses. */
 export interface ClientBroker
-  extends SenderBroker, Pick<Broker, 'batches' | 'keyPrefix' | 'maxPayloadSize'>, WorkflowsBroker {}
+  extends SenderBroker, Pick<Broker, 'batches' | 'fairQueues' | 'keyPrefix' | 'maxPayloadSize'>, WorkflowsBroker {}
 
 export interface AsynqClientOptions extends Acknowledged {
   /** Encodes payloads, unless the definition has a codec. Default: JSON; bytes stay as they are. */
   codec?: PayloadCodec;
   /** Options for every task; those of its definition and of the call override them. */
   defaults?: TaskOptions;
-  /** Settings of queues by name: how far this client fills them (`maxPending`). Default: none. */
+  /** Settings of queues by name: how far this client fills them (`maxPending`), whether their tasks take turns (`fairness`). Default: none. */
   queues?: Readonly<Record<string, QueueSettings>>;
 }
 

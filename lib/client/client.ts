@@ -54,7 +54,9 @@ export class AsynqClient {
     const acknowledge = readAcknowledge(options.acknowledge ?? false, 'acknowledge of the client');
     this.calls = new CallPreparer(preparer, acknowledge, broker.clock);
     this.relay = hooks.relay ?? new Relay(broker.links, hooks.events);
-    this.sender = new Sender(broker, this.relay, hooks, roomsOf(resolveQueueSettings(options.queues)));
+    const queues = resolveQueueSettings(options.queues);
+    for (const [queue, { isFair }] of queues) if (isFair) broker.fairQueues.add(queue);
+    this.sender = new Sender(broker, this.relay, hooks, roomsOf(queues));
     this.linked = new LinkedWork({
       broker,
       preparer,

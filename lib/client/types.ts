@@ -1,12 +1,13 @@
 import type { Acknowledged } from '../task/acknowledge.js';
 import type { TaskDefinition } from '../task/definition.js';
+import type { FairnessOfCall } from '../task/fairness.js';
 import type { CallLinks } from '../task/links.js';
 import type { TaskOptions } from '../task/options.js';
 
 export type { PayloadArguments } from '../task/payload-arguments.js';
 
 /** Options of an enqueue call: those of the task, and what it waits for. */
-export type EnqueueOptions<P> = TaskOptions & CallLinks<P> & Acknowledged;
+export type EnqueueOptions<P> = TaskOptions & CallLinks<P> & Acknowledged & FairnessOfCall;
 
 /** A task for `enqueueMany`, by its definition. */
 export type DefinedItem<P = unknown, Options = EnqueueOptions<NoInfer<P>>> = {

@@ -8,6 +8,7 @@ import { jsonCodec, type PayloadCodec } from '../task/codec.js';
 import { readCallLinks, readKeyText } from '../task/link-settings.js';
 import { CALL_LINK_NAMES, type CallLinks, type LinkSettings } from '../task/links.js';
 import { requireCodec, type TaskDefinition } from '../task/definition.js';
+import { FAIRNESS_OF_CALL, type FairnessOf, type FairnessOfCall, fairnessOfKind } from '../task/fairness.js';
 import type { TaskOptions } from '../task/options.js';
 import { checkRepeat, requireRepeatKey } from '../task/repeat-checks.js';
 import type { RepeatSettings } from '../task/repeats.js';
@@ -26,7 +27,7 @@ const DEFAULT_TIMEOUT_SECONDS = 1800;
 
 const NO_PAYLOAD = Buffer.alloc(0);
 
-const CALL_NAMES = [...CALL_LINK_NAMES, 'acknowledge'];
+const CALL_NAMES = [...CALL_LINK_NAMES, ...FAIRNESS_OF_CALL, 'acknowledge'];
 
 /** What tasks of one type and the same options share, checked and merged. */
 export interface TaskKind {
@@ -39,6 +40,8 @@ export interface TaskKind {
   readonly key: Key | undefined;
   /** Of the call or the definition; `undefined`: neither says anything. */
   readonly acknowledge: Acknowledge | false | undefined;
+  /** Whose tasks they are, where tasks take turns. */
+  readonly fairness: FairnessOf | undefined;
 }
 
 /**
@@ -74,7 +77,7 @@ export class Preparer {
    */
   kindOf(
     task: string | TaskDefinition,
-    options: (TaskOptions & CallLinks<never> & Acknowledged) | undefined,
+    options: (TaskOptions & CallLinks<never> & Acknowledged & FairnessOfCall) | undefined,
   ): TaskKind {
     const kind = typeof task === 'string' ? this.kindOfType(task) : this.kindOfDefinition(task);
     if (options === undefined) return kind;
@@ -90,9 +93,12 @@ export class Preparer {
     const links = linksInUse(readCallLinks(type, base, options, settings.group));
     const key = own ?? kind.key;
     checkRepeat(type, settings, links);
-    if (own === undefined) return { type, settings, codec, links, key, acknowledge };
+    const isFairer = options.fairnessKey !== undefined || options.fairnessWeight !== undefined;
+    const definition = typeof task === 'string' ? undefined : task.fairness;
+    const fairness = isFairer ? fairnessOfKind(definition, options, `task "${type}"`) : kind.fairness;
+    if (own === undefined) return { type, settings, codec, links, key, acknowledge, fairness };
     requireUse(type, settings.repeat, links);
-    return { type, settings, codec, links: links && { ...links, key: () => own }, key, acknowledge };
+    return { type, settings, codec, links: links && { ...links, key: () => own }, key, acknowledge, fairness };
   }
 
   /**
@@ -110,7 +116,7 @@ export class Preparer {
     }
     const { repeat } = settings;
     const own = repeat && this.repeating(kind, repeat, payload, bytes, now, delayedTo);
-    const request = this.request(kind, bytes, delayedTo, now, own);
+    const request = this.request(kind, bytes, delayedTo, now, own, kind.fairness?.(payload));
     if (own?.repeat) return prepared(request, now, delayedTo, repeat!.option);
     if (kind.links !== undefined) return linked(request, kind.links, payload, now, delayedTo);
     return prepared(request, now, delayedTo);
@@ -118,7 +124,8 @@ export class Preparer {
 
   private kindOfType(type: string): TaskKind {
     const { defaults: settings, codec } = this;
-    return { type: checkedType(type), settings, codec, links: undefined, key: undefined, acknowledge: undefined };
+    const nothing = { links: undefined, key: undefined, acknowledge: undefined, fairness: undefined };
+    return { type: checkedType(type), settings, codec, ...nothing };
   }
 
   private kindOfDefinition(task: TaskDefinition): TaskKind {
@@ -137,12 +144,15 @@ export class Preparer {
     versions,
     links,
     acknowledge,
+    fairness,
   }: TaskDefinition): TaskKind {
     const own = options === undefined ? this.defaults : applyOptions(this.defaults, options);
     const settings = versions ? { ...own, headers: withVersion(own.headers, versions, `task "${type}"`) } : own;
     requireCodec(codec, `codec of task ${describe(type)}`);
     const used = links && readCallLinks(checkedType(type), links, {}, settings.group);
-    const kind = { type: checkedType(type), settings, codec, links: linksInUse(used), key: links?.key, acknowledge };
+    const turns = fairness && fairnessOfKind(fairness, {}, `task "${type}"`);
+    const further = { links: linksInUse(used), key: links?.key, acknowledge, fairness: turns };
+    const kind = { type: checkedType(type), settings, codec, ...further };
     checkRepeat(kind.type, settings, kind.links);
     return kind;
   }
@@ -166,9 +176,11 @@ export class Preparer {
     delayedTo: number | undefined,
     now: number,
     own: Repeating | undefined,
+    turn: Readonly<Record<string, string>> | undefined,
   ): EnqueueRequest | RepeatRequest {
     const { queue, timeout, deadline, unique } = settings;
-    const headers = settings.expiresIn === 0 ? settings.headers : expiringHeaders(type, settings, delayedTo ?? now);
+    const given = settings.expiresIn === 0 ? settings.headers : expiringHeaders(type, settings, delayedTo ?? now);
+    const headers = turn ? { ...given, ...turn } : given;
     const id = settings.taskId ?? own?.id;
     const message = {
       type,

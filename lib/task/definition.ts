@@ -9,6 +9,7 @@ import { DEFINITION_LINK_NAMES, type DefinitionLinks, type LinkSettings } from '
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
 import { type PayloadVersions, readVersions, type ReadVersions, withVersion } from './payload-versions.js';
 import { pickLimits, TASK_LIMIT_NAMES, type TaskLimits } from './limits.js';
+import { type FairnessOptions, readFairness } from './fairness.js';
 import { checkRepeat } from './repeat-checks.js';
 import { applyOptions, DEFAULT_SETTINGS, name } from './settings.js';
 
@@ -44,6 +45,8 @@ export interface TaskDefinition<P = unknown, R = unknown, Received = unknown> ex
   readonly versions?: ReadVersions | undefined;
   /** What its tasks wait for, and how they are known to those that wait for them. */
   readonly links?: LinkSettings | undefined;
+  /** Whose tasks take turns in a fair queue. */
+  readonly fairness?: FairnessOptions | undefined;
   /** Until where its callers wait. */
   readonly acknowledge?: Acknowledge | false | undefined;
   /** Never set: it only carries the types. */
@@ -62,7 +65,10 @@ type DefinitionOptions<P, Received> = TaskOptions &
   TaskHandling<NoInfer<Received>> &
   PayloadVersions<Received> &
   DefinitionLinks<P> &
-  Acknowledged;
+  Acknowledged & {
+    /** Whose tasks take turns in a fair queue, and what limits these have: see FairnessOptions. Default: its tasks have no key. */
+    fairness?: FairnessOptions<P>;
+  };
 
 const HANDLING_NAMES = [
   'retryDelay',
@@ -72,7 +78,7 @@ const HANDLING_NAMES = [
   'upgrade',
   ...TASK_LIMIT_NAMES,
 ] as const satisfies readonly (keyof (TaskHandling & PayloadVersions))[];
-const KNOWN = ['acknowledge', ...TASK_OPTION_NAMES, ...HANDLING_NAMES, ...DEFINITION_LINK_NAMES];
+const KNOWN = ['acknowledge', 'fairness', ...TASK_OPTION_NAMES, ...HANDLING_NAMES, ...DEFINITION_LINK_NAMES];
 
 /**
  * Defines a task type once, for enqueueing and for handling its tasks.
@@ -101,7 +107,8 @@ export function defineTask<P>(type: string, options: DefinitionOptions<P, unknow
   name(type, 'task typename', 'task typename cannot be empty');
   requireObject(options, `options of task "${type}"`, InvalidTaskError);
   rejectUnknownKeys(options, KNOWN, `option of task "${type}":`, InvalidTaskError);
-  const { key, rememberFor, after, onFailure, waitAtMost, onTimeout, missing, acknowledge, ...others } = options;
+  const { key, rememberFor, after, onFailure, waitAtMost, onTimeout, missing, acknowledge, fairness, ...others } =
+    options;
   const { version, upgrade, ...unversioned } = others;
   const { retryDelay, isFailure, codec, concurrency, globalConcurrency, rateLimit, limitScope, ...defaults } =
     unversioned;
@@ -125,6 +132,7 @@ export function defineTask<P>(type: string, options: DefinitionOptions<P, unknow
     limits,
     versions,
     links,
+    fairness: fairness === undefined ? undefined : readFairness(fairness, `task "${type}"`),
     acknowledge: acknowledge === undefined ? undefined : readAcknowledge(acknowledge, `acknowledge of task "${type}"`),
   });
 }

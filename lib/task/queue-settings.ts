@@ -29,6 +29,11 @@ export interface QueueSettings {
   maxPending?: number;
   /** How long a call waits for room before it is refused; with `maxPending`. Default 0: it does not wait. */
   waitForRoom?: Duration;
+  /**
+   * Tasks take turns by the keys of their definitions (`fairness`) or calls (`fairnessKey`), whose limits hold in the fleet; those without a
+   * key are one more key. Set it in every process that enqueues to the queue or serves it. Not together with `maxPending`. Default `false`: first come, first served.
+   */
+  fairness?: boolean;
   /** The limits of its archive. Go servers keep to asynq's. */
   archive?: ArchiveSettings;
 }
@@ -51,9 +56,15 @@ export interface ReadRoom {
 export interface ResolvedQueueSettings {
   readonly room: ReadRoom | undefined;
   readonly archive: ResolvedArchive | undefined;
+  readonly isFair: boolean;
 }
 
-export const QUEUE_SETTING_NAMES: readonly (keyof QueueSettings)[] = ['maxPending', 'waitForRoom', 'archive'];
+export const QUEUE_SETTING_NAMES: readonly (keyof QueueSettings)[] = [
+  'maxPending',
+  'waitForRoom',
+  'fairness',
+  'archive',
+];
 const KNOWN_OF_ARCHIVE: readonly (keyof ArchiveSettings)[] = ['maxTasks', 'maxAge'];
 
 /** @param given settings by the name of the queue. @throws InvalidOptionError */
@@ -79,8 +90,17 @@ function resolve(queue: string, given: unknown): ResolvedQueueSettings {
     InvalidOptionError,
   );
   rejectUnknownKeys(settings, QUEUE_SETTING_NAMES, `setting of ${name}:`, InvalidOptionError);
-  const { archive } = settings;
+  const { archive, fairness = false } = settings;
+  if (typeof fairness !== 'boolean') {
+    throw new InvalidOptionError(`fairness of ${name} must be true or false, not ${describe(fairness)}`);
+  }
+  if (fairness && settings.maxPending !== undefined) {
+    throw new InvalidOptionError(
+      `${name} has fairness and maxPending, which exclude each other; leave one of them out`,
+    );
+  }
   return {
+    isFair: fairness,
     room: resolveRoom(settings, name),
     archive: archive === undefined ? undefined : resolveArchive(archive, `archive of ${name}`),
   };

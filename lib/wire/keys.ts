@@ -8,8 +8,12 @@ export const DEFAULT_KEY_PREFIX = 'asynq';
 /** The group that holds tasks that wait for others. No list of groups names it, so no aggregator takes them. */
 export const WAITING_GROUP = 'asynq:waiting';
 
+/** The group that holds the tasks of one key of a fair queue. No list of groups names it, so no aggregator takes them. */
+export const FAIR_GROUP_PREFIX = 'asynq:fair:';
+
 /** The kinds of keys that end in a name from outside. */
-const NAMED_KEY = /^(?:t|g|unique|waiting|periodic|early|followed|mark|waiters|watchers|run|batch|part|offer):/;
+const NAMED_KEY =
+  /^(?:t|g|unique|waiting|periodic|fair_running|fair_rate:\d+|early|followed|mark|waiters|watchers|run|batch|part|offer):/;
 
 /**
  * The keys of one queue (wire-protocol section 1.2). All share the hash tag `{queue}`.
@@ -42,6 +46,22 @@ export class QueueKeys extends PlaceKeys {
   readonly waitingTasks: string;
   /** Ours: how the names begin of what says which task a waiting one follows (`latest`), by the name of their lock. */
   readonly followedPrefix: string;
+  /** Ours: the keys of a fair queue of which tasks may be taken, by the turns they have had: lua/shared/fair.lua. */
+  readonly fairRing: string;
+  /** Ours: the keys that a limit of their own holds back, by the time of the next look in milliseconds. */
+  readonly fairHeld: string;
+  /** Ours: the shares of keys that are not the usual ones. */
+  readonly fairShares: string;
+  /** Ours: the keys of the tasks that hold a slot of their key. */
+  readonly fairSlots: string;
+  /** Ours: how many tasks wait in lines. */
+  readonly fairTotal: string;
+  /** How the lines of keys begin: groups that nobody lists. */
+  readonly fairLinePrefix: string;
+  /** How the sets of tasks begin that hold the slots of a key. */
+  readonly fairRunningPrefix: string;
+  /** How the counts of starts of keys begin. */
+  readonly fairRatePrefix: string;
   /** How the locks of unique tasks begin. */
   readonly lockPrefix: string;
 
@@ -66,6 +86,14 @@ export class QueueKeys extends PlaceKeys {
     this.senders = `${this.base}senders`;
     this.followedPrefix = `${this.base}followed:`;
     this.lockPrefix = `${this.base}unique:`;
+    this.fairRing = `${this.base}fair`;
+    this.fairHeld = `${this.base}fair_held`;
+    this.fairShares = `${this.base}fair_shares`;
+    this.fairSlots = `${this.base}fair_slots`;
+    this.fairTotal = `${this.base}fair_total`;
+    this.fairLinePrefix = `${this.groupPrefix}${FAIR_GROUP_PREFIX}`;
+    this.fairRunningPrefix = `${this.base}fair_running:`;
+    this.fairRatePrefix = `${this.base}fair_rate:`;
     this.waitingTasks = `${this.groupPrefix}${WAITING_GROUP}`;
   }
 

@@ -1,11 +1,11 @@
 -- What enqueue.lua does. `note_rows`, if there is one, is called once everything is checked. `room`, if there is one, is how many tasks
--- may become pending, and `before` how many are.
+-- may become pending, and `before` how many are. `F` has the lines of a fair queue (shared/fair.lua).
 --
 -- Uses shared/spread.lua
 -- Uses shared/delayed-groups.lua
 
 local DUPLICATE, CONFLICT, FULL, PRESENT = 1, 2, 3, 4
-local PENDING, GROUP, LATER, LOWER_CASE, TO_LOWER_CASE = 112, 103, 108, 97, 32 -- p, g, l, a; A is 65
+local PENDING, GROUP, LATER, FAIR, LOWER_CASE, TO_LOWER_CASE = 112, 103, 108, 102, 97, 32 -- p, g, l, f, a; A is 65
 local BY_ID = 105 -- i
 
 local call, try = redis.call, redis.pcall
@@ -42,7 +42,7 @@ local function check(i, key, message, lock)
 end
 
 -- What else belongs to a task: its lock with its time to live, its time or group, the set of the group or the group it joins later.
-local locks, ttls, places, sets, later, delayed_groups = {}, {}, {}, {}, {}, nil
+local locks, ttls, places, sets, later, fair, delayed_groups = {}, {}, {}, {}, {}, F and {}, nil
 local every_lock = {}
 local next_key, next_argument = count + 4, count + 6
 for i = 1, count do
@@ -63,6 +63,8 @@ for i = 1, count do
     elseif route == LATER then
       later[i], delayed_groups = ARGV[next_argument], KEYS[#KEYS]
       next_argument = next_argument + 1
+    elseif route == FAIR then
+      fair[i] = string.match(places[i], '^%S+ %d+ %d+ %d+ (.+)$')
     end
   end
 end
@@ -107,6 +109,9 @@ for i = 1, count do
         call('HSET', key, 'msg', ARGV[i + 5], 'state', 'pending', 'pending_since', ARGV[3])
       end
       pending[#pending + 1] = id
+    elseif F and fair[i] then
+      call('HSET', key, 'msg', ARGV[i + 5], 'state', 'aggregating', 'pending_since', ARGV[3], 'group', F.group_of(fair[i]))
+      F.add(fair[i], place, id)
     elseif not sets[i] then
       call('HSET', key, 'msg', ARGV[i + 5], 'state', 'scheduled')
       scheduled[#scheduled + 1] = place
@@ -129,5 +134,9 @@ end
 spread('LPUSH', KEYS[1], pending)
 spread('ZADD', KEYS[2], scheduled)
 note_delayed_groups(delayed_groups, ARGV[2], delayed)
+if F then
+  F.push_all()
+  F.finish()
+end
 if before then refused[#refused + 1] = before + #pending end
 return refused

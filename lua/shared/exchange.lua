@@ -1,4 +1,4 @@
--- What exchange.lua does. `L` is the engine of links, if there is one.
+-- What exchange.lua does. `L` is the engine of links, if there is one; `F` has the lines of a fair queue (shared/fair.lua).
 --
 -- Uses shared/spread.lua
 -- Uses shared/fence.lua
@@ -43,6 +43,7 @@ local take, count = tonumber(take_text), tonumber(count_text)
 -- 1. Read and check the keys. Reading each one first finds those of a wrong type before anything is written.
 
 local backlog = call('LLEN', pending)
+if F then backlog = F.backlog(backlog) end
 local paused, linked = call('EXISTS', paused_key, links), false
 if paused == 0 then
   paused = false
@@ -53,7 +54,9 @@ else
   if paused then take = 0 end
 end
 if count == 0 and (take == 0 or backlog == 0) then
-  return cmsgpack.pack({ paused and 0 or backlog, 0, 0 })
+  local nothing = { paused and 0 or backlog, 0, 0 }
+  if F then F.finish(nothing) end
+  return cmsgpack.pack(nothing)
 end
 
 if linked and not L then return nil end
@@ -210,7 +213,7 @@ else
       call('ZADD', archived, now, id)
     elseif kind == REQUEUE then
       call('HSET', key, 'state', 'pending', 'pending_since', now_nanos)
-      call('RPUSH', pending, id)
+      if F then F.put_back(id) else call('RPUSH', pending, id) end
       backlog = backlog + 1
     elseif kind == WAIT then
       local seconds = MIN_WAIT_SECONDS + math.floor(call('ZCARD', item.key) / TASKS_PER_EXTRA_SECOND)
@@ -228,6 +231,7 @@ else
     end
     if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end
   end
+  if F then F.left(ids, number) end
   if L then -- results are read from the hashes
     local linked, details = L.take_successes(ids, items, number)
     for n = 1, #linked do
@@ -254,6 +258,7 @@ else
     L.work()
     backlog = call('LLEN', pending)
   end
+  if F then backlog = F.backlog(call('LLEN', pending)) end
 
   -- 4. Count what was processed.
 
@@ -280,7 +285,10 @@ end
 
 reply[1], reply[3] = backlog, lost
 if paused then reply[1] = 0 end
-if take == 0 or backlog == 0 then return L and L.reply(reply) or cmsgpack.pack(reply) end
+if take == 0 or backlog == 0 then
+  if F then F.finish(reply) end
+  return L and L.reply(reply) or cmsgpack.pack(reply)
+end
 if number == 0 then call('LLEN', active) end -- its type; a settlement has checked it already
 
 -- 5. Apply the limits.
@@ -293,7 +301,10 @@ end
 if startable and startable < wanted then
   wanted, reply[2] = startable, math.max(reply[2], fewer_in)
 end
-if wanted == 0 then return L and L.reply(reply) or cmsgpack.pack(reply) end
+if wanted == 0 then
+  if F then F.finish(reply) end
+  return L and L.reply(reply) or cmsgpack.pack(reply)
+end
 
 -- 6. Claim. Ids without a task are removed.
 
@@ -301,7 +312,8 @@ if wanted == 0 then return L and L.reply(reply) or cmsgpack.pack(reply) end
 local with_since = since_wanted == '1'
 local leases, popped, n, bytes, running, at = {}, 0, 0, 0, 0, lost + 3
 repeat
-  local ids = call('RPOP', pending, wanted == take and n == 0 and take_text or wanted - n)
+  local ids
+  if F then ids = F.next(pending, wanted - n) else ids = call('RPOP', pending, wanted == take and n == 0 and take_text or wanted - n) end
   if not ids then break end
   local taken = 0
   for i = 1, #ids do
@@ -316,7 +328,7 @@ repeat
     end
     if type(message) == 'string' then
       call('HSET', key, 'state', 'active')
-      call('HDEL', key, 'pending_since')
+      if F then call('HDEL', key, 'pending_since', 'group', 'turn') else call('HDEL', key, 'pending_since') end
       taken, n = taken + 1, n + 1
       ids[taken], leases[2 * n - 1], leases[2 * n] = id, expiry, id
       reply[at + 1], reply[at + 2] = id, message
@@ -342,7 +354,7 @@ repeat
   popped = popped + #ids
   running = spread('LPUSH', active, ids, 1, taken) or running
 until n == wanted or popped > wanted + MAX_DANGLING
-reply[1] = backlog - popped
+reply[1] = F and F.backlog(call('LLEN', pending)) or backlog - popped
 if n > 0 then
   if startable then count_starts(rate, n, tonumber(window), time) end
   if running > FEW_ACTIVE then
@@ -354,6 +366,7 @@ if n > 0 then
     spread('ZADD', lease, leases)
   end
 end
+if F then F.finish(reply) end
 if L then
   local claimed = {}
   for i = 1, n do

@@ -2,11 +2,13 @@
 -- collector of its Lua goes over while scripts run, also those of others.
 -- The last argument names the script.
 local script = table.remove(ARGV)
-local L = {}
+local L, F = {}, nil
 -- Includes shared/links.lua
 
 if script == 'exchangeLinked' then
   -- Includes shared/exchange.lua
+elseif script == 'exchangeFairLinked' then
+  -- Includes shared/exchange-fair.lua
 elseif script == 'fireLinked' then
   -- Includes shared/fire.lua
 elseif script == 'finishSetLinked' then

@@ -15,6 +15,7 @@ import { exerciseDependencies } from './suite/dependencies.js';
 import { exerciseDeletion } from './suite/deletion.js';
 import { exerciseEnqueue } from './suite/enqueue.js';
 import { exerciseEventStream } from './suite/event-stream.js';
+import { exerciseFairness } from './suite/fairness.js';
 import { exerciseInspection } from './suite/inspection.js';
 import { exerciseLeases } from './suite/leases.js';
 import { exerciseLinkNews } from './suite/link-news.js';
@@ -65,6 +66,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseArchive(it);
     exerciseTransitions(it);
     exerciseBytes(it);
+    exerciseFairness(it);
     exerciseInspection(it);
     exerciseListing(it);
     exerciseNumbers(it);

@@ -17,7 +17,7 @@ import { utcDay } from '../../lib/wire/keys.js';
 import type { ServerInfo } from '../../lib/wire/message.js';
 import { leaseOf } from '../contract/driver.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
-import { repeat, request } from '../support/messages.js';
+import { fairHeader, repeat, request } from '../support/messages.js';
 
 const DIRECTORY = new URL('../../lua/', import.meta.url);
 const NAMES = Object.keys(SCRIPTS) as ScriptName[];
@@ -62,6 +62,10 @@ const bodyOf = (name: ScriptName): string =>
 /** For each script a broker call that runs it. */
 const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   enqueue: (driver) => driver.enqueue([request(), request({}, { processAt: 2 ** 32 }), request({ groupKey: 'g' })]),
+  enqueueFair: (driver) => {
+    driver.broker.fairQueues.add('default');
+    return driver.enqueue([request({ headers: fairHeader('a') })]);
+  },
   enqueueBounded: ({ broker }) => broker.producer.enqueueBounded('default', [request()], 1),
   enqueueRows: ({ broker }) => broker.rows.enqueue('default', 'sender', [{ number: 1, request: request() }]),
   enqueueUnique: ({ broker }) => broker.uniqueness.enqueue('default', [repeat('latest', 'u')]),
@@ -80,6 +84,11 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
       limits: { active: 5, rate: 5, window: 60_000 },
     }),
   exchangeLinked: (driver) => CALLS.exchange(driver),
+  exchangeFair: (driver) => {
+    driver.broker.fairQueues.add('default');
+    return CALLS.exchange(driver);
+  },
+  exchangeFairLinked: (driver) => CALLS.exchangeFair(driver),
   extendLeases: (driver) =>
     driver.broker.consumer.extendLeases('default', [leaseOf('a', 1)], driver.now + LEASE_SECONDS),
   writeResult: (driver) => driver.broker.consumer.writeResult(leaseOf('a', driver.now), Buffer.from('r')),
@@ -253,7 +262,7 @@ async function arrange(driver: RedisDriver, script?: ScriptName): Promise<void> 
   await driver.take(2);
   await redis.zadd(keys.lease, now, 'a', now, 'b');
   await driver.enqueue([request({ id: 'g', groupKey: 'group' }), request({ id: 'o', groupKey: 'old' })]);
-  if (script === 'exchangeLinked') await driver.redis.hset(keys.links, 'a', '[]');
+  if (script === 'exchangeLinked' || script === 'exchangeFairLinked') await driver.redis.hset(keys.links, 'a', '[]');
   const { key, deadline } = claimedSet(driver);
   await redis.rename(keys.group('old'), key);
   await redis.zadd(keys.aggregationSets, deadline, key);
@@ -422,6 +431,8 @@ describe('a key of the wrong type', () => {
   const UNREAD: Partial<Record<ScriptName, KeyName[]>> = {
     exchange: ['paused'],
     exchangeLinked: ['paused'],
+    exchangeFair: ['paused'],
+    exchangeFairLinked: ['paused'],
     wakeWaiting: ['paused'],
     writeServerState: ['server', 'workers'],
     takeSeat: ['crewCalled', 'crewCrowded'],

@@ -2,6 +2,7 @@ import type { EnqueueRequest } from '../../lib/broker/broker.js';
 import type { RepeatPolicy, RepeatRequest } from '../../lib/broker/uniqueness.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import type { TaskMessage } from '../../lib/wire/message.js';
+import { FAIRNESS_HEADER, type FairShare, fairnessText } from '../../lib/wire/fairness.js';
 
 let created = 0;
 
@@ -87,3 +88,8 @@ interface RepeatFields extends Partial<Omit<TaskMessage, 'payload'>> {
   readonly released?: boolean;
   readonly madeId?: boolean;
 }
+
+/** The header of a task that has its turn among those of other keys. */
+export const fairHeader = (key: string, share: Partial<FairShare> = {}): Record<string, string> => ({
+  [FAIRNESS_HEADER]: fairnessText({ key, weight: 1, concurrency: 0, rate: 0, window: 1_000, ...share }),
+});

@@ -1,6 +1,7 @@
 import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../../lib/broker/broker.js';
 import type { LinksRole } from '../../lib/broker/links.js';
 import type { ClientBroker } from '../../lib/client/client-options.js';
+import { FairQueues } from '../../lib/broker/fair-queues.js';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import { ManualClock } from '../../lib/clock.js';
 
@@ -18,6 +19,7 @@ export class FakeProducerBroker implements ClientBroker {
   readonly keyPrefix: string;
   readonly maxPayloadSize: number;
   readonly manual = false;
+  readonly fairQueues = new FairQueues();
   readonly producer: ProducerRole = {
     enqueue: (queue, requests) => this.enqueue(queue, requests),
     enqueueBounded: (queue, requests) => this.enqueue(queue, requests),

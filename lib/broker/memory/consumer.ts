@@ -10,6 +10,7 @@ import {
   type Settlement,
   type SettleStatus,
 } from '../broker.js';
+import { FairPending } from './fair-pending.js';
 import type { LinkEngine } from './links/engine.js';
 import { ARCHIVED, REVOKED } from './links/texts.js';
 import type { MemoryState } from './memory-state.js';
@@ -86,7 +87,10 @@ function exchange(
   const taken = takeFront(store, queue, wanted, now, request.since);
   const tasks = linked ? taken.map((task) => withLinks(links, task)) : taken;
   if (request.limits && request.limits.rate > 0) store.starts(request.limits.window).add(tasks.length, now);
-  const reply = { settled, tasks, damaged: [], backlog: store.backlog, limitedFor };
+  const fair = store.pending instanceof FairPending ? store.pending : undefined;
+  const backlog = fair?.hasOpen(now) === false ? 0 : store.backlog;
+  const opensIn = fair ? { opensIn: fair.opensIn(now) } : {};
+  const reply = { settled, tasks, damaged: [], backlog, limitedFor, ...opensIn };
   return linked ? { ...reply, parcels: [], news: links.takeNews() } : reply;
 }
 
@@ -214,8 +218,9 @@ function takeFront(
 ): LeasedTask[] {
   const tasks: LeasedTask[] = [];
   while (tasks.length < count && store.backlog > 0) {
-    const id = store.pending.popFront();
-    const task = id === undefined ? undefined : store.claim(queue, id, floorSeconds(now) + LEASE_SECONDS, since);
+    const id = store.popNext(now);
+    if (id === undefined) break;
+    const task = store.claim(queue, id, floorSeconds(now) + LEASE_SECONDS, since);
     if (task) tasks.push(task);
   }
   return tasks;

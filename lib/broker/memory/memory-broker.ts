@@ -1,3 +1,4 @@
+import type { FairQueues } from '../fair-queues.js';
 import { type Clock, SystemClock } from '../../clock.js';
 import { checkMaxPayloadSize } from '../../task/payload-size.js';
 import { DEFAULT_KEY_PREFIX } from '../../wire/keys.js';
@@ -53,6 +54,7 @@ export class MemoryBroker implements Broker {
   readonly maxPayloadSize: number;
   readonly manual: boolean;
   readonly archives: Archives;
+  readonly fairQueues: FairQueues;
   readonly producer: MemoryProducer;
   readonly rows: MemoryRows;
   readonly uniqueness: MemoryUniqueness;
@@ -89,6 +91,7 @@ export class MemoryBroker implements Broker {
     this.maxPayloadSize = checkMaxPayloadSize(options.maxPayloadSize);
     this.manual = options.manual ?? false;
     this.archives = state.archives;
+    this.fairQueues = state.fairQueues;
     this.producer = new MemoryProducer(state);
     const links = new LinkEngine(state);
     this.engine = links;

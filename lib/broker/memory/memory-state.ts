@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.js';
 import { ClosedError } from '../../errors.js';
 import { Archives } from '../archives.js';
+import { FairQueues } from '../fair-queues.js';
 import { QueueStore, wellFormed } from './queue-store.js';
 
 /** Notified of changes of queues. */
@@ -13,6 +14,7 @@ export interface ChangeListener {
 /** What the roles of one memory broker share: its queues, its clock, and whether it is closed. */
 export class MemoryState {
   readonly archives = new Archives();
+  readonly fairQueues = new FairQueues();
   readonly stores = new Map<string, QueueStore>();
   readonly listeners = new Set<ChangeListener>();
   closed = false;
@@ -37,6 +39,7 @@ export class MemoryState {
     const name = wellFormed(queue);
     let store = this.stores.get(name);
     if (!store) this.stores.set(name, (store = new QueueStore(() => ++this.arrivals)));
+    if (this.fairQueues.has(name)) store.beFair();
     return store;
   }
 

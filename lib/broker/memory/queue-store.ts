@@ -5,7 +5,9 @@ import type { StoredState, TaskState } from '../../wire/states.js';
 import type { Lease, LeasedTask } from '../broker.js';
 import type { StoredTask } from '../inspection.js';
 import type { FiringStatus } from '../scheduling.js';
+import { fairnessOf } from '../../wire/fairness.js';
 import { Counter } from './counters.js';
+import { FairPending } from './fair-pending.js';
 import { LinkedQueue } from './linked-queue.js';
 import type { WaitRecord } from './links/place.js';
 import { Locks } from './locks.js';
@@ -71,7 +73,7 @@ export interface StoredSchedule {
 /** All that is stored for one queue: the data structures of wire-protocol section 1.2, in process. */
 export class QueueStore {
   readonly tasks = new Map<string, TaskRecord>();
-  readonly pending = new LinkedQueue();
+  pending: LinkedQueue = new LinkedQueue();
   /**
    * The active tasks and the ends of their leases: without dangling ids, Redis' two sets are one.
    */
@@ -119,6 +121,23 @@ export class QueueStore {
     let starts = this.startsByWindow.get(window);
     if (!starts) this.startsByWindow.set(window, (starts = new Starts(window)));
     return starts;
+  }
+
+  /** Its tasks take turns by their keys from now on. */
+  beFair(): void {
+    if (this.pending instanceof FairPending) return;
+    const before = this.pending;
+    this.pending = new FairPending({
+      shareOf: (id) => fairnessOf(readMessage(this.tasks.get(id)!).headers),
+      isRunning: (id) => this.lease.score(id) !== undefined,
+    });
+    this.pending.changes = before.changes + 1;
+    for (const id of before) this.pending.pushBack(id);
+  }
+
+  /** Takes the next task of `pending`; `undefined` when no task may be taken. @param now milliseconds since the epoch */
+  popNext(now: number): string | undefined {
+    return this.pending instanceof FairPending ? this.pending.popNext(now) : this.pending.popFront();
   }
 
   /** Tasks that a consumer could claim now. */

@@ -12,6 +12,7 @@ import {
   type Settlement,
   type SettleStatus,
 } from '../broker.js';
+import type { FairQueues } from '../fair-queues.js';
 import type { Caused } from '../links.js';
 import { archiveLimits } from './scripts/archive-limits.js';
 import { nanoseconds, readNanoseconds, requireSeconds } from './scripts/arguments.js';
@@ -22,7 +23,7 @@ import { LeaseScores } from './lease-scores.js';
 import { PackedReader } from './scripts/packed-reader.js';
 import { packTexts } from './scripts/packed-texts.js';
 import { joined, readCaused } from './scripts/caused.js';
-import { ExchangeKeys, queueKeys } from './scripts/queue-keys.js';
+import { ExchangeKeys, fairArguments, fairKeys, queueKeys } from './scripts/queue-keys.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
 import type { StoredResults } from './stored-results.js';
@@ -42,8 +43,18 @@ const LEASES_PER_CALL = 1000;
  */
 const TRIMMED_AT_ONCE = 100;
 
+const PLAIN_SCRIPTS = ['exchange', 'exchangeLinked'] as const;
+const FAIR_SCRIPTS = ['exchangeFair', 'exchangeFairLinked'] as const;
+
 /** A queue that had links is taken to have some for so long. */
 const LINKED_MS = 60_000;
+
+/** What other roles of a broker know. */
+export interface ConsumerState {
+  readonly archives: Archives;
+  readonly fairQueues: FairQueues;
+  readonly stored: StoredResults;
+}
 
 /**
  * Claims, settles, extends. All calls go over one connection (`consume`), and so arrive in their
@@ -61,8 +72,7 @@ export class RedisConsumer implements ConsumerRole {
     private readonly scripts: Scripts,
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
-    private readonly archives: Archives,
-    private readonly stored: StoredResults,
+    private readonly shared: ConsumerState,
   ) {
     this.keys = new ExchangeKeys(keyspace);
   }
@@ -80,19 +90,26 @@ export class RedisConsumer implements ConsumerRole {
       ...fences,
       ...batch.specials,
     ]);
-    const keys = this.keys.of(queue, now, limits?.window ?? 0).concat(batch.taskKeys, batch.named);
-    const run = (script: 'exchange' | 'exchangeLinked'): Promise<unknown> =>
+    const isFair = this.shared.fairQueues.has(queue);
+    let keys = this.keys.of(queue, now, limits?.window ?? 0).concat(batch.taskKeys, batch.named);
+    if (isFair) {
+      keys = keys.concat(fairKeys(own));
+      argv.push(...fairArguments(own));
+    }
+    const [unlinked, linked] = isFair ? FAIR_SCRIPTS : PLAIN_SCRIPTS;
+    const run = (script: typeof unlinked | typeof linked): Promise<unknown> =>
       this.scripts.run('consume', script, keys, argv).catch((error: unknown) => {
         if (wasSent(error)) for (const lease of batch.leases) this.unanswered.add(lease);
         throw error;
       });
-    const answer = run(now < (this.linkedUntil.get(queue) ?? 0) ? 'exchangeLinked' : 'exchange');
+    const answer = run(now < (this.linkedUntil.get(queue) ?? 0) ? linked : unlinked);
     const trimming = batch.archivedIds.length > 0 ? this.trim(queue, batch.archivedIds, now) : undefined;
-    const replied = ((await answer) ?? (await run('exchangeLinked'))) as Buffer | [Buffer, Buffer, Buffer];
+    const replied = ((await answer) ?? (await run(linked))) as Buffer | [Buffer, Buffer, Buffer];
     const [packed, links, caused] = Array.isArray(replied) ? replied : [replied];
     if (links) this.linkedUntil.set(queue, now + LINKED_MS);
     const reply = new PackedReader(packed);
     if (trimming) await trimming;
+    const opensIn = isFair ? reply.count() : 0;
     const backlog = reply.count();
     const limitedFor = reply.count();
     const lost = Array.from({ length: reply.count() }, () => reply.count());
@@ -102,11 +119,11 @@ export class RedisConsumer implements ConsumerRole {
       further = await this.markLost(queue, settle, lost, fences, settled);
       for (const index of lost) if (this.wasStored(settle[index - 1]!.lease, now)) settled[index - 1] = 'settled';
     }
-    if (batch.results.length > 0) this.stored.settled(settle, settled);
+    if (batch.results.length > 0) this.shared.stored.settled(settle, settled);
     const taken = new LeasedTasks(queue, links && new LeasedLinks(queue, links, reply.remaining / (since ? 3 : 2)));
     readTasks(taken, expiresAt, reply, since);
     const { tasks, damaged } = taken;
-    const answered = { settled, tasks, damaged, backlog, limitedFor };
+    const answered = { settled, tasks, damaged, backlog, limitedFor, ...(isFair && { opensIn }) };
     return caused ? { ...answered, ...joined(readCaused(queue, caused), further) } : answered;
   }
 
@@ -174,7 +191,7 @@ export class RedisConsumer implements ConsumerRole {
   private async trim(queue: string, spared: readonly string[], now: number): Promise<void> {
     const keys = this.keyspace.queue(queue);
     const limit = String(TRIMMED_AT_ONCE + spared.length);
-    const argv = [keys.taskPrefix, ...archiveLimits(this.archives.of(queue), now), limit, ...spared];
+    const argv = [keys.taskPrefix, ...archiveLimits(this.shared.archives.of(queue), now), limit, ...spared];
     await this.scripts.run('consume', 'trimArchived', queueKeys('trimArchived', keys), argv).catch(() => undefined);
   }
 }

@@ -2,7 +2,7 @@ import type { Keyspace } from '../../wire/keys.js';
 import type { WakeListener } from '../broker.js';
 import { type Command, TrackingConnection, type TrackingHooks } from './connection/tracking-connection.js';
 
-/** The keys of one arming: `pending` and `paused`, or `scheduled` and `retry`. */
+/** The keys of one arming: `pending`, `paused` and the ring of a fair queue, or `scheduled` and `retry`. */
 export type NoticeKind = 'pending' | 'delayed';
 
 /** The queues of one Redis node that are armed, on a pair of connections made at the first arming. */
@@ -70,7 +70,7 @@ export class NodeNotices {
   private remember(kind: NoticeKind, queue: string): void {
     this.armed.add(`${kind} ${queue}`);
     const keys = this.keyspace.queue(queue);
-    const names = kind === 'pending' ? [keys.pending, keys.paused] : [keys.scheduled, keys.retry];
+    const names = kind === 'pending' ? [keys.pending, keys.paused, keys.fairRing] : [keys.scheduled, keys.retry];
     for (const name of names) this.meanings.set(name, { kind, queue });
   }
 

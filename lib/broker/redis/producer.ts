@@ -3,6 +3,7 @@ import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker.js';
 import type { Acknowledge } from '../../task/acknowledge.js';
+import type { FairQueues } from '../fair-queues.js';
 import type { BoundedStatus } from '../enqueue-request.js';
 import type { AcknowledgedReply } from '../producer.js';
 import { Acknowledgements, type Copies } from './acknowledgement.js';
@@ -49,6 +50,7 @@ export class RedisProducer implements ProducerRole {
     private readonly scripts: Scripts,
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
+    private readonly fairQueues: FairQueues,
   ) {
     const list = (queue: string) => connections.run('produce', 'SADD', (client) => client.sadd(keyspace.queues, queue));
     this.acknowledgements = new Acknowledgements(connections);
@@ -57,7 +59,8 @@ export class RedisProducer implements ProducerRole {
 
   async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
     if (requests.length === 0) return [];
-    const encoded = encodeRequests(this.keyspace.queue(queue), requests);
+    const isFair = this.fairQueues.has(queue);
+    const encoded = encodeRequests(this.keyspace.queue(queue), requests, isFair);
     const registered = this.register(queue);
     if (registered) await registered;
     return statusesOf(requests.length, await this.create(encoded, requests));
@@ -108,7 +111,7 @@ export class RedisProducer implements ProducerRole {
 
   /** @param run default: over `produce`, without waiting for replicas */
   private create(
-    { keys, taskPrefix, routes, rest }: EncodedRequests,
+    { keys, taskPrefix, routes, rest, script: own }: EncodedRequests,
     requests: readonly EnqueueRequest[],
     maxPending?: number,
     run: (script: ScriptName, argv: readonly Argument[]) => Promise<unknown> = (script, argv) =>
@@ -117,7 +120,7 @@ export class RedisProducer implements ProducerRole {
     const now = this.clock.now();
     const argv: Argument[] = [taskPrefix, String(floorSeconds(now)), nanoseconds(now), '0', routes];
     const all = argv.concat(rest);
-    const script = maxPending === undefined ? 'enqueue' : 'enqueueBounded';
+    const script = maxPending === undefined ? (own ?? 'enqueue') : 'enqueueBounded';
     if (maxPending !== undefined) all.push(String(maxPending));
     return persist(async (attempt) => {
       if (attempt > 1) all[RESENT] = requests.map(({ madeId }) => (madeId ? 'i' : 'm')).join('');

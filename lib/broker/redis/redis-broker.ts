@@ -3,6 +3,7 @@ import { checkMaxPayloadSize } from '../../task/payload-size.js';
 import { DEFAULT_KEY_PREFIX, Keyspace } from '../../wire/keys.js';
 import { Archives } from '../archives.js';
 import type { Broker, WakeRole } from '../broker.js';
+import { FairQueues } from '../fair-queues.js';
 import { RedisAdministration } from './administration.js';
 import { RedisCancellation } from './cancellation.js';
 import type { RedisConnections } from './connection/connections.js';
@@ -52,6 +53,7 @@ export class RedisBroker implements Broker {
   readonly maxPayloadSize: number;
   readonly manual = false;
   readonly archives = new Archives();
+  readonly fairQueues = new FairQueues();
   readonly producer: RedisProducer;
   readonly rows: RedisRows;
   readonly uniqueness: RedisUniqueness;
@@ -81,7 +83,7 @@ export class RedisBroker implements Broker {
   ) {
     const scripts = new Scripts(connections);
     const keyspace = new Keyspace(keyPrefix);
-    const producer = new RedisProducer(connections, scripts, keyspace, clock);
+    const producer = new RedisProducer(connections, scripts, keyspace, clock, this.fairQueues);
     this.clock = clock;
     this.keyPrefix = keyPrefix;
     this.maxPayloadSize = checkMaxPayloadSize(maxPayloadSize);
@@ -92,7 +94,11 @@ export class RedisBroker implements Broker {
       enqueueLinked: (queue, requests, rows) => this.links.enqueueRows(queue, requests, rows),
     });
     const stored = new StoredResults();
-    this.consumer = new RedisConsumer(scripts, keyspace, clock, this.archives, stored);
+    this.consumer = new RedisConsumer(scripts, keyspace, clock, {
+      archives: this.archives,
+      fairQueues: this.fairQueues,
+      stored,
+    });
     this.maintenance = new RedisMaintenance(connections, scripts, keyspace, clock, this.archives);
     this.uniqueness = new RedisUniqueness(connections, scripts, keyspace, clock, {
       register: (queue) => producer.register(queue),
@@ -114,7 +120,9 @@ export class RedisBroker implements Broker {
     this.workflows = new RedisWorkflows(connections, scripts, keyspace, clock, list, stored);
     this.batches = new RedisBatches(connections, scripts, keyspace, clock, this.links, producer);
     this.events = new RedisEvents(connections, scripts, keyspace, clock);
-    this.wake = { watch: (listener) => new RedisWakeSource(connections, keyspace, listener) };
+    this.wake = {
+      watch: (listener) => new RedisWakeSource(connections, keyspace, listener, new SystemClock(), this.fairQueues),
+    };
     this.seats = new RedisSeats(connections, scripts, keyspace);
     this.operations = new RedisOperations(connections, keyspace, clock);
   }

@@ -2,6 +2,7 @@ import { type Clock, SystemClock } from '../../clock.js';
 import { ClosedError, WakeUpRefusedError } from '../../errors.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { WakeListener, WakeSource } from '../broker.js';
+import { FairQueues } from '../fair-queues.js';
 import { readScore } from './scripts/arguments.js';
 import { isReply, toBrokerError } from './connection/broker-error.js';
 import { masterOf, refreshSlots } from './connection/cluster-nodes.js';
@@ -32,18 +33,24 @@ export class RedisWakeSource implements WakeSource {
     private readonly keyspace: Keyspace,
     private readonly listener: WakeListener,
     private readonly clock: Clock = new SystemClock(),
+    private readonly fairQueues = new FairQueues(),
   ) {}
 
   /** @throws WakeUpRefusedError (at once, for a minute after each refusal), BrokerUnavailableError, ClosedError */
   async armPending(queues: readonly string[]): Promise<Map<string, number>> {
     const replies = await this.arm('pending', queues, (queue) => {
-      const { pending, paused } = this.keyspace.queue(queue);
-      return [
+      const { pending, paused, fairRing } = this.keyspace.queue(queue);
+      const reads: Command[] = [
         ['LLEN', pending],
         ['EXISTS', paused],
       ];
+      if (this.fairQueues.has(queue)) reads.push(['ZCARD', fairRing]);
+      return reads;
     });
-    const backlog = (queue: string): number => (replies.get(queue)?.[1] === 0 ? Number(replies.get(queue)?.[0]) : 0);
+    const backlog = (queue: string): number => {
+      const [pending, paused, keys = 0] = replies.get(queue) ?? [];
+      return paused === 0 ? Number(pending) + Number(keys) : 0;
+    };
     return new Map(queues.map((queue) => [queue, backlog(queue)]));
   }
 
@@ -78,7 +85,7 @@ export class RedisWakeSource implements WakeSource {
     await Promise.all(nodes.map((node) => node.close()));
   }
 
-  /** Two reads per queue, in one batch; the replies by queue. */
+  /** All reads in one batch; the replies by queue. */
   private async arm(
     kind: NoticeKind,
     queues: readonly string[],
@@ -103,8 +110,10 @@ export class RedisWakeSource implements WakeSource {
   ): Promise<Map<string, unknown[]>> {
     const replies = new Map<string, unknown[]>();
     const armNode = async ([node, members]: [string, string[]]): Promise<void> => {
-      const results = await this.node(node).arm(kind, members, members.flatMap(commandsOf));
-      members.forEach((queue, index) => replies.set(queue, results.slice(2 * index, 2 * index + 2)));
+      const commands = members.map(commandsOf);
+      const results = await this.node(node).arm(kind, members, commands.flat());
+      let next = 0;
+      members.forEach((queue, index) => replies.set(queue, results.slice(next, (next += commands[index]!.length))));
     };
     await Promise.all([...(await this.groupByNode(queues))].map(armNode));
     return replies;

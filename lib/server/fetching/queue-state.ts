@@ -46,6 +46,8 @@ export class QueueState {
   woken = false;
   /** Runs while a limit of the queue holds its tasks back. */
   limitTimer: ClockTimer | undefined;
+  /** Runs until a key of a fair queue that its own limit holds back may have room. */
+  private openTimer: ClockTimer | undefined;
   /** No longer served: what runs is settled, nothing new is claimed. */
   removed = false;
   /** Tasks whose lease this server holds: they run, or are finished and not yet settled. */
@@ -90,7 +92,7 @@ export class QueueState {
    * there, and asking again would spin.
    */
   learn(
-    { tasks, damaged, backlog, limitedFor }: ExchangeReply,
+    { tasks, damaged, backlog, limitedFor, opensIn }: ExchangeReply,
     asked: number,
     clock: Clock,
     listener: RestListener,
@@ -101,6 +103,7 @@ export class QueueState {
     this.lastBacklog = backlog;
     this.seenAt = clock.now();
     if (limitedFor > 0 || this.limitTimer) this.holdBack(limitedFor, clock, listener);
+    if (opensIn !== undefined) this.awaitOpening(opensIn, clock, listener);
   }
 
   /**
@@ -116,6 +119,18 @@ export class QueueState {
     });
   }
 
+  /** Other keys go on meanwhile. */
+  private awaitOpening(milliseconds: number, clock: Clock, listener: RestListener): void {
+    this.openTimer?.cancel();
+    this.openTimer = undefined;
+    if (milliseconds === 0 || this.removed) return;
+    this.openTimer = clock.after(milliseconds + Math.random() * LIMIT_JITTER_MS, () => {
+      this.openTimer = undefined;
+      this.backlog = Infinity;
+      listener.workAvailable();
+    });
+  }
+
   /** A limit of the queue is asked again, too. */
   askAgain(): void {
     this.backlog = Infinity;
@@ -126,6 +141,8 @@ export class QueueState {
   endRest(): void {
     this.limitTimer?.cancel();
     this.limitTimer = undefined;
+    this.openTimer?.cancel();
+    this.openTimer = undefined;
   }
 
   /** Its lease is no longer ours to keep. A handler that still runs keeps its slot. */

@@ -125,8 +125,8 @@ describe('finished tasks with large payloads', () => {
       if (request.settle.length > 0) settled.push(request.settle.length);
       return exchange(queue, request);
     };
-    const megabytes = (count: number) => ({ type: 't', payload: Buffer.alloc(count * 1024 * 1024) });
-    for (const size of [7, 7, 7, 20, 1]) await add(megabytes(size));
+    const kilobytes = (count: number) => ({ type: 't', payload: Buffer.alloc(count * 1024) });
+    for (const size of [400, 400, 400, 1_500, 100]) await add(kilobytes(size));
     await server.runOnce();
     expect(settled).toEqual([2, 1, 1, 1]);
   });

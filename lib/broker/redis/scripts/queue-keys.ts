@@ -19,6 +19,22 @@ export function queueKeys(name: QueueScript, keys: QueueKeys): string[] {
   return names.map((key) => keys[key]);
 }
 
+/** The KEYS of lua/shared/fair.lua, which are the last ones. */
+export const fairKeys = ({ fairRing, fairHeld, fairShares, fairSlots, fairTotal }: QueueKeys): string[] => [
+  fairRing,
+  fairHeld,
+  fairShares,
+  fairSlots,
+  fairTotal,
+];
+
+/** Its ARGV, which are the last ones. */
+export const fairArguments = ({ fairLinePrefix, fairRunningPrefix, fairRatePrefix }: QueueKeys): string[] => [
+  fairLinePrefix,
+  fairRunningPrefix,
+  fairRatePrefix,
+];
+
 /**
  * The first KEYS of `exchange`. They stay the same until midnight (UTC), and are cached: building
  * them for every call would cost as much as the rest of a small call.

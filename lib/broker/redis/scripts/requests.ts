@@ -1,8 +1,9 @@
 import { encodeTaskMessage } from '../../../wire/codec.js';
 import type { QueueKeys } from '../../../wire/keys.js';
+import { FAIRNESS_HEADER, fairnessOf } from '../../../wire/fairness.js';
 import type { EnqueueRequest } from '../../broker.js';
 import { requireSeconds } from './arguments.js';
-import { queueKeys } from './queue-keys.js';
+import { fairArguments, fairKeys, queueKeys } from './queue-keys.js';
 import type { Argument } from './script-command.js';
 
 /** A batch of requests in the form of enqueue.lua. */
@@ -13,10 +14,16 @@ export interface EncodedRequests {
   readonly routes: string;
   /** The arguments after `routes`. */
   readonly rest: Argument[];
+  /** What creates them, unless enqueue.lua does. */
+  readonly script?: 'enqueueFair';
 }
 
-/** Encodes, and so checks, everything before sending. */
-export function encodeRequests(queue: QueueKeys, requests: readonly EnqueueRequest[]): EncodedRequests {
+/**
+ * Encodes, and so checks, everything before sending.
+ *
+ * @param isFair tasks with a key wait in its line
+ */
+export function encodeRequests(queue: QueueKeys, requests: readonly EnqueueRequest[], isFair = false): EncodedRequests {
   const keys = queueKeys('enqueue', queue);
   const messages: Argument[] = [];
   const furtherKeys: string[] = [];
@@ -27,15 +34,17 @@ export function encodeRequests(queue: QueueKeys, requests: readonly EnqueueReque
     const { message, processAt, uniqueTtl } = request;
     keys.push(queue.taskPrefix + message.id);
     messages.push(encodeTaskMessage(message));
-    if (uniqueTtl === undefined && processAt === undefined && message.groupKey === '') routes += 'p';
-    else routes += encodePlace(queue, request, furtherKeys, furtherArguments);
+    if (!isFair && uniqueTtl === undefined && processAt === undefined && message.groupKey === '') routes += 'p';
+    else routes += encodePlace(queue, request, isFair, furtherKeys, furtherArguments);
   }
   if (/l/i.test(routes)) furtherKeys.push(queue.delayedGroups);
+  const isInLine = isFair && /f/i.test(routes);
   return {
-    keys: keys.concat(furtherKeys),
+    keys: keys.concat(furtherKeys, isInLine ? fairKeys(queue) : []),
     taskPrefix: queue.taskPrefix,
     routes,
-    rest: messages.concat(furtherArguments),
+    rest: messages.concat(furtherArguments, isInLine ? fairArguments(queue) : []),
+    ...(isInLine && { script: 'enqueueFair' }),
   };
 }
 
@@ -43,6 +52,7 @@ export function encodeRequests(queue: QueueKeys, requests: readonly EnqueueReque
 function encodePlace(
   queue: QueueKeys,
   { message, processAt, uniqueTtl }: EnqueueRequest,
+  isFair: boolean,
   keys: string[],
   argv: string[],
 ): string {
@@ -60,6 +70,9 @@ function encodePlace(
     keys.push(queue.group(message.groupKey));
     argv.push(message.groupKey);
     route = 'g';
+  } else if (isFair && fairnessOf(message.headers)) {
+    argv.push(message.headers![FAIRNESS_HEADER]!);
+    route = 'f';
   }
   return uniqueTtl === undefined ? route : route.toUpperCase();
 }

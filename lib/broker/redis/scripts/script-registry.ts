@@ -53,6 +53,10 @@ const TASK_SCRIPTS = {
     keys: ['pending', 'scheduled', 'groups'],
     argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'routes'],
   },
+  enqueueFair: {
+    keys: ['pending', 'scheduled', 'groups'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'routes'],
+  },
   enqueueBounded: {
     keys: ['pending', 'scheduled', 'groups'],
     argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'routes'],
@@ -68,6 +72,8 @@ const TASK_SCRIPTS = {
   describeLocks: { keys: [], argv: ['taskPrefix'] },
   exchange: EXCHANGE,
   exchangeLinked: { file: 'exchange', ...EXCHANGE },
+  exchangeFair: EXCHANGE,
+  exchangeFairLinked: { file: 'exchange-fair', ...EXCHANGE },
   extendLeases: { keys: ['lease'], argv: ['expiry', 'count'] },
   writeResult: { keys: ['lease', 'task'], argv: ['id', 'result'] },
   forward: {

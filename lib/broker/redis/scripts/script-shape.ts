@@ -46,6 +46,11 @@ export const KEY_TYPES = {
   part: 'hash',
   partMade: 'string',
   senders: 'hash',
+  fairRing: 'zset',
+  fairHeld: 'zset',
+  fairShares: 'hash',
+  fairSlots: 'hash',
+  fairTotal: 'string',
   /** Of a unique task. */
   lock: 'string',
   crewCalled: 'string',

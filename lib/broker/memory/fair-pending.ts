@@ -1,0 +1,155 @@
+import type { FairShare } from '../../wire/fairness.js';
+import { LinkedQueue } from './linked-queue.js';
+import { SortedSet } from './sorted-set.js';
+import { Starts } from './starts.js';
+
+/** A key whose slots are taken is looked at again after this time. */
+const LOOK_AGAIN_MS = 2_000;
+
+/** What the lines know of the tasks of their queue. */
+export interface FairTasks {
+  /** The share of a task; `undefined`: it is one of those without a key. */
+  shareOf(id: string): FairShare | undefined;
+  isRunning(id: string): boolean;
+}
+
+/** The tasks of one key. */
+interface Line {
+  share: FairShare;
+  readonly ids: LinkedQueue;
+  readonly holders: Set<string>;
+  readonly starts: Map<number, Starts>;
+}
+
+const NO_KEY: FairShare = { key: '', weight: 1, concurrency: 0, rate: 0, window: 1 };
+
+/** The pending tasks of a fair queue: the front is the next task of the key whose turn it is. See lua/shared/fair.lua. */
+export class FairPending extends LinkedQueue {
+  private readonly lines = new Map<string, Line>();
+  /** Keys by the turns they have had. */
+  private readonly ring = new SortedSet();
+  /** Keys that their own limits hold back, by the time of the next look in milliseconds. */
+  private readonly held = new SortedSet();
+  private readonly keys = new Map<string, string>();
+
+  constructor(private readonly tasks: FairTasks) {
+    super();
+  }
+
+  override pushBack(id: string): void {
+    super.pushBack(id);
+    this.lineOf(id).ids.pushBack(id);
+  }
+
+  override pushFront(id: string): void {
+    super.pushFront(id);
+    this.lineOf(id).ids.pushFront(id);
+  }
+
+  override remove(id: string): boolean {
+    const key = this.keys.get(id);
+    if (key !== undefined) this.lines.get(key)?.ids.remove(id);
+    this.keys.delete(id);
+    return super.remove(id);
+  }
+
+  /** Takes the next task, and a slot of its key. `undefined` also when all that wait are held back. @param now milliseconds since the epoch */
+  popNext(now: number): string | undefined {
+    this.openHeld(now);
+    for (let next = this.ring.first(); next; next = this.ring.first()) {
+      const { id: key, score } = next;
+      const line = this.lines.get(key)!;
+      const id = line.ids.popFront();
+      if (id === undefined) {
+        this.ring.delete(key);
+        this.forget(key, line);
+        continue;
+      }
+      const opensAt = this.opensAt(line, now);
+      if (opensAt > now) {
+        line.ids.pushFront(id);
+        this.ring.delete(key);
+        this.held.set(key, opensAt);
+        continue;
+      }
+      this.ring.set(key, score + 1 / line.share.weight);
+      this.remove(id);
+      if (line.share.concurrency > 0) line.holders.add(id);
+      if (line.share.rate > 0) this.startsOf(line).add(1, now);
+      return id;
+    }
+    return undefined;
+  }
+
+  /** Milliseconds until a held key may have room, 0 when none is held. */
+  opensIn(now: number): number {
+    const first = this.held.first();
+    return first ? Math.max(1, Math.ceil(first.score - now)) : 0;
+  }
+
+  /** Whether a task may be taken, as far as limits of keys are concerned. */
+  hasOpen(now: number): boolean {
+    this.openHeld(now);
+    return this.ring.size > 0;
+  }
+
+  private openHeld(now: number): void {
+    for (const { id: key, score } of this.held.upTo(Infinity)) {
+      const line = this.lines.get(key)!;
+      const isFreed = line.share.concurrency > 0 && this.taken(line) < line.share.concurrency;
+      if (score > now && !(isFreed && this.opensAt(line, now) <= now)) continue;
+      this.held.delete(key);
+      this.join(key, 1);
+    }
+  }
+
+  /** When a task of the line may start; now, if one may. */
+  private opensAt(line: Line, now: number): number {
+    const { concurrency, rate } = line.share;
+    let at = now;
+    if (concurrency > 0 && this.taken(line) >= concurrency) at = now + LOOK_AGAIN_MS;
+    if (rate > 0) {
+      const starts = this.startsOf(line);
+      if (starts.count(now) >= rate) at = Math.max(at, now + Math.max(1, starts.untilFewer(now)));
+    }
+    return at;
+  }
+
+  private taken(line: Line): number {
+    for (const id of line.holders) if (!this.tasks.isRunning(id)) line.holders.delete(id);
+    return line.holders.size;
+  }
+
+  private startsOf(line: Line): Starts {
+    const { window } = line.share;
+    let starts = line.starts.get(window);
+    if (!starts) line.starts.set(window, (starts = new Starts(window)));
+    return starts;
+  }
+
+  private lineOf(id: string): Line {
+    const share = this.tasks.shareOf(id) ?? NO_KEY;
+    let line = this.lines.get(share.key);
+    if (!line) {
+      line = { share, ids: new LinkedQueue(), holders: new Set(), starts: new Map() };
+      this.lines.set(share.key, line);
+    }
+    line.share = share;
+    this.keys.set(id, share.key);
+    if (this.ring.score(share.key) === undefined && this.held.score(share.key) === undefined) {
+      this.join(share.key, share.weight);
+    }
+    return line;
+  }
+
+  /** Behind the key that is next, as if it had just had its turn. */
+  private join(key: string, weight: number): void {
+    const first = this.ring.first();
+    this.ring.set(key, first ? first.score + 1 / weight : 0);
+  }
+
+  /** A line that has had no limit leaves nothing behind. */
+  private forget(key: string, line: Line): void {
+    if (line.share.rate === 0 && this.taken(line) === 0) this.lines.delete(key);
+  }
+}

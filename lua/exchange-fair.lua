@@ -1,0 +1,33 @@
+-- What exchange.lua does, of a fair queue: ConsumerRole.exchange.
+--
+-- KEYS
+--   1 pending
+--   2 paused
+--   3 active
+--   4 lease
+--   5 processedOn
+--   6 processed
+--   7 failedOn
+--   8 failed
+--   9 retry
+--   10 archived
+--   11 completed
+--   12 rate
+--   13 links
+--   14… as exchange.lua; then those of shared/fair.lua
+-- ARGV
+--   1 taskPrefix
+--   2 now: seconds
+--   3 nowNanos
+--   4 leaseExpiry
+--   5 take
+--   6 count
+--   7 limits
+--   8 since
+--   9 results
+--   10… as exchange.lua; then those of shared/fair.lua
+-- Returns
+--   as exchange.lua; before the backlog the milliseconds until a key that its own limit holds back may have room, 0 when there is none
+
+local L -- the engine of links, which `exchangeFairLinked` has: shared/linked.lua
+-- Includes shared/exchange-fair.lua

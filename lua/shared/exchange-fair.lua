@@ -1,0 +1,3 @@
+-- What exchange-fair.lua does.
+-- Includes shared/fair.lua
+-- Includes shared/exchange.lua

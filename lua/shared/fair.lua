@@ -1,0 +1,377 @@
+-- The lines of a fair queue, as F. The last KEYS are fairRing, fairHeld, fairShares, fairSlots and fairTotal; the last ARGV are how
+-- the keys of lines, of the tasks that hold a slot, and of counted starts begin.
+--
+-- A task that waits for its turn is in the line of its key: a group of asynq that no list names, so that Go can show, run, archive
+-- and delete it, and nobody aggregates it. A key with a line is in the ring, by the turns that it has had (a key of weight 2 pays half for a
+-- turn), or, while a limit of its own holds it back, in `held`, by the time in milliseconds of the next look. A key without a line is
+-- nowhere. Who holds a slot of a key with a concurrency is in a set of the key, and in `slots`; before such a key is held back, those
+-- that no longer run are removed from it.
+--
+-- Uses shared/spread.lua
+-- Uses shared/starts.lua
+local F = {}
+do
+  local call, try = redis.call, redis.pcall
+  -- A key whose slots are taken is looked at again after this time, as nobody says that a Go server has ended a task.
+  local LOOK_AGAIN_MS = 2000
+  -- A slot is free so long after the end of the lease of its task, as for the recoverer.
+  local GRACE_SECONDS = 30
+  -- Bounds of one call: keys that are visited, held keys that are looked at again, tasks that others have put into `pending`.
+  local MOST_KEYS, MOST_OPENED, MOST_SORTED = 2000, 500, 512
+  local HEADER = 'asynq-fairness'
+
+  local rates, running, lines = table.remove(ARGV), table.remove(ARGV), table.remove(ARGV)
+  local total_key, slots, shares, held, ring = table.remove(KEYS), table.remove(KEYS), table.remove(KEYS), table.remove(KEYS), table.remove(KEYS)
+  local task_prefix, now_seconds, now_nanos = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+  local now_ms = tonumber(string.sub(now_nanos, 1, -7))
+  local group = string.sub(lines, #string.match(lines, '^.*:g:') + 1)
+
+  -- Also checks the types of the keys.
+  local keys_in_ring, has_held = call('ZCARD', ring), call('ZCARD', held) > 0
+  local has_shares, has_slots = call('HLEN', shares) > 0, call('HLEN', slots) > 0
+  local change = 0
+
+  -- One field of a message of protobuf: its number, its value or where its bytes begin and end, and where the next one is.
+  local function varint(text, at)
+    local value, unit = 0, 1
+    while true do
+      local byte = string.byte(text, at)
+      if not byte then return nil end
+      at = at + 1
+      value, unit = value + byte % 128 * unit, unit * 128
+      if byte < 128 then return value, at end
+    end
+  end
+
+  local function field(text, at)
+    local tag, first = varint(text, at)
+    if not tag then return nil end
+    local value, after = varint(text, first)
+    if not value then return nil end
+    if tag % 8 == 0 then return (tag - tag % 8) / 8, nil, nil, after end
+    if tag % 8 ~= 2 then return nil end
+    return (tag - tag % 8) / 8, after, after + value - 1, after + value
+  end
+
+  -- The share of a task by its message, and its key; '' is the key of those without one.
+  function F.share_of(message)
+    if not string.find(message, HEADER, 1, true) then return '', '' end
+    local at = 1
+    while at <= #message do
+      local number, first, last, after = field(message, at)
+      if not number then break end
+      if number == 15 and first then
+        local _, from, to, behind = field(message, first)
+        if from and string.sub(message, from, to) == HEADER then
+          local _, start, stop = field(message, behind)
+          local text = start and string.sub(message, start, stop) or ''
+          local weight, key = string.match(text, '^(%S+) %d+ %d+ %d+ (.+)$')
+          if key and (tonumber(weight) or 0) > 0 then return key, text end
+        end
+      end
+      at = after
+    end
+    return '', ''
+  end
+
+  -- Whether a share says more than that there is a key.
+  local function limits(text)
+    local weight, concurrency, rate, window = string.match(text, '^(%S+) (%d+) (%d+) (%d+) ')
+    if not weight then return 1, 0, 0, 1 end
+    return tonumber(weight), tonumber(concurrency), tonumber(rate), math.max(1, tonumber(window))
+  end
+
+  local function note_share(key, text)
+    local weight, concurrency, rate = limits(text)
+    if weight ~= 1 or concurrency > 0 or rate > 0 then
+      if not has_shares or call('HGET', shares, key) ~= text then call('HSET', shares, key, text) end
+      has_shares = true
+    elseif has_shares then
+      call('HDEL', shares, key)
+    end
+    return weight
+  end
+
+  -- Behind the key that is next, as if it had just had its turn: so a key gains nothing by coming again and again.
+  local function join(key, weight)
+    if has_held and call('ZSCORE', held, key) then return end
+    local first = call('ZRANGE', ring, 0, 0, 'WITHSCORES')[2]
+    if call('ZADD', ring, 'NX', first and string.format('%.17g', first + 1 / weight) or 0, key) == 1 then keys_in_ring = keys_in_ring + 1 end
+  end
+
+  -- Puts tasks into the line of their key, behind those that wait there, or with `front` before them. Their hashes are the caller's.
+  function F.push(key, text, ids, front)
+    local line = lines .. key
+    local ends = try('ZRANGE', line, front and 0 or -1, front and 0 or -1, 'WITHSCORES')
+    if ends.err then
+      call('DEL', line)
+      ends = {}
+    end
+    local at, entries = tonumber(ends[2]), {}
+    if front then
+      at = (at or now_ms * 1000) - #ids
+    else
+      at = math.max(at and at + 1 or 0, now_ms * 1000)
+    end
+    for i = 1, #ids do
+      entries[2 * i - 1], entries[2 * i] = string.format('%.0f', at + i - 1), ids[i]
+    end
+    spread('ZADD', line, entries)
+    change = change + #ids
+    join(key, note_share(key, text))
+  end
+
+  -- Tasks that F.push_all puts into the lines of their keys.
+  local added, added_keys = {}, {}
+  function F.add(key, text, id)
+    local list = added[key]
+    if not list then
+      list = {}
+      added[key], added_keys[#added_keys + 1] = list, key
+    end
+    list.text, list[#list + 1] = text, id
+  end
+
+  function F.push_all()
+    for i = 1, #added_keys do
+      local key = added_keys[i]
+      F.push(key, added[key].text, added[key])
+    end
+    added, added_keys = {}, {}
+  end
+
+  -- The hash of a task that is put into a line says so.
+  function F.group_of(key)
+    return group .. key
+  end
+
+  -- Forgets the slots of tasks whose holders are dead, or Go servers. Returns how many are taken.
+  local function count_slots(key)
+    local set = running .. key
+    local ids = try('SMEMBERS', set)
+    if ids.err then
+      call('DEL', set)
+      return 0
+    end
+    local free, left = {}, #ids
+    for first = 1, #ids, 1000 do
+      local last = math.min(first + 999, #ids)
+      local ends = call('ZMSCORE', KEYS[4], unpack(ids, first, last))
+      for i = first, last do
+        local lease = tonumber(ends[i - first + 1] or '')
+        local ended = not lease and try('HGET', task_prefix .. ids[i], 'turn') ~= '1'
+        if ended or lease and lease + GRACE_SECONDS < now_seconds then free[#free + 1] = ids[i] end
+      end
+    end
+    if #free > 0 then
+      spread('SREM', set, free)
+      spread('HDEL', slots, free)
+    end
+    return left - #free
+  end
+
+  -- How many tasks of a key may start now, its weight, and what to do when they have: when to look again, and how to count.
+  local function room_of(key, text)
+    local weight, concurrency, rate, window = limits(text)
+    local room, again, time, starts = math.huge, nil, nil, nil
+    if concurrency > 0 then
+      local taken = try('SCARD', running .. key)
+      if type(taken) ~= 'number' or taken >= concurrency then taken = count_slots(key) end
+      room, again = math.max(0, concurrency - taken), now_ms + LOOK_AGAIN_MS
+    end
+    if rate > 0 then
+      starts = rates .. window .. ':' .. key
+      if type(try('HLEN', starts)) ~= 'number' then call('DEL', starts) end
+      local left, wait, at = starts_left(starts, rate, window, now_nanos)
+      time = at
+      if left < room then room, again = left, now_ms + math.max(1, wait) end
+    end
+    return room, weight, again, concurrency > 0, starts, window, time
+  end
+
+  -- Takes up to `count` tasks of the lines, turn by turn. They have left their lines, and have their slots.
+  local function draw(count)
+    local got, visited = {}, 0
+    while #got < count and visited < MOST_KEYS do
+      local front = call('ZRANGE', ring, 0, math.min(count - #got, MOST_KEYS) - 1, 'WITHSCORES')
+      local keys = #front / 2
+      if keys == 0 then break end
+      visited = visited + keys
+      local names, turns, order, picks, rooms, texts = {}, {}, {}, {}, {}, {}
+      for i = 1, keys do
+        names[i], turns[i], order[i], picks[i] = front[2 * i - 1], tonumber(front[2 * i]), i, 0
+      end
+      if has_shares then
+        for first = 1, keys, 1000 do
+          local some = call('HMGET', shares, unpack(names, first, math.min(first + 999, keys)))
+          for i = 1, #some do
+            texts[first + i - 1] = some[i]
+          end
+        end
+      end
+      -- Whose turn is next, until all turns are given away: `order` from `head` to `tail` is sorted by the turns had.
+      local head, tail, left, gone, back = 1, keys, count - #got, {}, {}
+      while left > 0 and head <= tail do
+        local i = order[head]
+        head = head + 1
+        local room = rooms[i]
+        if not room then
+          room = texts[i] and { room_of(names[i], texts[i]) } or { math.huge, 1 }
+          rooms[i] = room
+        end
+        if picks[i] < room[1] then
+          picks[i], turns[i], left = picks[i] + 1, turns[i] + 1 / room[2], left - 1
+          tail = tail + 1
+          local at = tail
+          while at > head and turns[order[at - 1]] > turns[i] do
+            order[at] = order[at - 1]
+            at = at - 1
+          end
+          order[at] = i
+        else
+          room.full = true
+        end
+      end
+      for i = 1, keys do
+        local room, key = rooms[i], names[i]
+        if room then
+          local popped = picks[i] > 0 and try('ZPOPMIN', lines .. key, picks[i]) or {}
+          if popped.err then popped = {} end
+          local ids = {}
+          for at = 1, #popped, 2 do
+            ids[#ids + 1] = popped[at]
+            got[#got + 1] = popped[at]
+          end
+          change = change - #ids
+          if #ids > 0 and room[4] then
+            spread('SADD', running .. key, ids)
+            for at = 1, #ids do
+              call('HSET', slots, ids[at], key)
+            end
+            has_slots = true
+          end
+          if #ids > 0 and room[5] then count_starts(room[5], #ids, room[6], room[7]) end
+          local waits = #ids == picks[i]
+          if waits and room.full then waits = try('ZCARD', lines .. key) ~= 0 end
+          if not waits then
+            gone[#gone + 1] = key
+            if texts[i] then call('HDEL', shares, key) end
+          elseif room.full then
+            gone[#gone + 1] = key
+            call('ZADD', held, string.format('%.0f', room[3]), key)
+            has_held = true
+          else
+            back[#back + 1] = string.format('%.17g', turns[i])
+            back[#back + 1] = key
+          end
+        end
+      end
+      spread('ZREM', ring, gone)
+      spread('ZADD', ring, back)
+      keys_in_ring = keys_in_ring - #gone
+    end
+    return got
+  end
+
+  -- What others have put into `pending` gets into lines, as far as it has not had its turn. Returns what has.
+  local function sort_pending(pending)
+    local ids = call('RPOP', pending, MOST_SORTED)
+    local turns = {}
+    for i = 1, ids and #ids or 0 do
+      local key = task_prefix .. ids[i]
+      local fields = try('HMGET', key, 'msg', 'turn')
+      local message = not fields.err and fields[1]
+      if not message or fields[2] then
+        turns[#turns + 1] = ids[i]
+      else
+        local name, text = F.share_of(message)
+        call('HSET', key, 'state', 'aggregating', 'group', group .. name)
+        F.add(name, text, ids[i])
+      end
+    end
+    F.push_all()
+    return turns
+  end
+
+  -- Held keys whose time has come have their turns again.
+  local function open_held()
+    if not has_held then return end
+    local due = call('ZRANGE', held, '-inf', now_ms, 'BYSCORE', 'LIMIT', 0, MOST_OPENED)
+    spread('ZREM', held, due)
+    for i = 1, #due do
+      join(due[i], 1)
+    end
+  end
+
+  -- At least how many tasks may be claimed; a guess.
+  function F.backlog(pending)
+    if keys_in_ring > 0 then return pending + math.max(keys_in_ring, 256) end
+    if has_held then
+      local first = call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
+      if first and tonumber(first) <= now_ms then return pending + 256 end
+    end
+    return pending
+  end
+
+  -- Tasks of `pending` and of the lines that are next, at most `count`; nil when there is none.
+  function F.next(pending, count)
+    open_held()
+    local turns = sort_pending(pending)
+    if #turns > count then
+      local back = {}
+      for i = #turns, count + 1, -1 do
+        back[#back + 1] = turns[i]
+        turns[i] = nil
+      end
+      spread('RPUSH', pending, back)
+    end
+    if #turns < count then
+      local drawn = draw(count - #turns)
+      for i = 1, #drawn do
+        turns[#turns + 1] = drawn[i]
+      end
+    end
+    return #turns > 0 and turns or nil
+  end
+
+  -- Tasks have left their servers: their slots are free.
+  function F.left(ids, count)
+    if not has_slots then return end
+    for first = 1, count, 1000 do
+      local last = math.min(first + 999, count)
+      local names, freed = call('HMGET', slots, unpack(ids, first, last)), {}
+      for i = first, last do
+        local key = names[i - first + 1]
+        if key then
+          freed[#freed + 1] = ids[i]
+          try('SREM', running .. key, ids[i])
+          if has_held and call('ZREM', held, key) == 1 then join(key, 1) end
+        end
+      end
+      if #freed > 0 then call('HDEL', slots, unpack(freed)) end
+    end
+  end
+
+  -- A task that goes back to where it was: the front of its line.
+  function F.put_back(id)
+    local key = task_prefix .. id
+    local message = try('HGET', key, 'msg')
+    local name, text = F.share_of(type(message) == 'string' and message or '')
+    call('HSET', key, 'state', 'aggregating', 'group', group .. name)
+    call('HDEL', key, 'turn')
+    F.push(name, text, { id }, true)
+  end
+
+  -- Writes how many tasks wait in lines; of no line is nothing left behind. A reply gets the milliseconds until a held key may have
+  -- room before all else, 0 when none is held.
+  function F.finish(reply)
+    local first = has_held and call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
+    if keys_in_ring <= 0 and not first and call('EXISTS', ring) == 0 then
+      call('DEL', total_key, shares)
+    elseif change ~= 0 then
+      local before = try('GET', total_key)
+      call('SET', total_key, string.format('%.0f', math.max(0, (type(before) == 'string' and tonumber(before) or 0) + change)))
+    end
+    if reply then table.insert(reply, 1, first and math.max(1, math.ceil(tonumber(first) - now_ms)) or 0) end
+  end
+end

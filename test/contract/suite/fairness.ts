@@ -1,0 +1,159 @@
+import { describe, expect } from 'vitest';
+import type { LeasedTask } from '../../../lib/broker/broker.js';
+import type { FairShare } from '../../../lib/wire/fairness.js';
+import { fairHeader, request } from '../../support/messages.js';
+import { type Driver, type DriverTest, done, requeueing } from '../driver.js';
+
+const ids = (tasks: readonly LeasedTask[]): string[] => tasks.map(({ lease }) => lease.id);
+const keys = (tasks: readonly LeasedTask[]): string =>
+  ids(tasks)
+    .map((id) => id.split('-')[0])
+    .sort()
+    .join('');
+
+/** Tasks `a-1`, `a-2` … of the key `a`. */
+const tasksOf = (key: string, count: number, share: Partial<FairShare> = {}, first = 1) =>
+  Array.from({ length: count }, (_, index) =>
+    request({ id: `${key}-${first + index}`, headers: fairHeader(key, share) }),
+  );
+
+const beFair = ({ broker }: Driver) => broker.fairQueues.add('default');
+
+export function exerciseFairness(it: DriverTest): void {
+  describe('a fair queue', () => {
+    it('takes tasks turn by turn, each key in its order', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue(tasksOf('a', 6));
+      await driver.enqueue(tasksOf('b', 2));
+      await driver.enqueue(tasksOf('c', 1));
+      const order: string[] = [];
+      for (let i = 0; i < 9; i++) order.push(...ids(await driver.take(1)));
+      expect(order.slice(0, 6).sort()).toEqual(['a-1', 'a-2', 'a-3', 'b-1', 'b-2', 'c-1'].sort());
+      expect(order.filter((id) => id.startsWith('a'))).toEqual(['a-1', 'a-2', 'a-3', 'a-4', 'a-5', 'a-6']);
+      expect(await driver.take(1)).toEqual([]);
+    });
+
+    it('gives the same shares to a call that takes many', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue([...tasksOf('a', 50), ...tasksOf('b', 50), ...tasksOf('c', 2)]);
+      const taken = await driver.take(22);
+      const count = (key: string) => ids(taken).filter((id) => id.startsWith(key)).length;
+      expect([count('c'), count('a') + count('b')]).toEqual([2, 20]);
+      expect(Math.abs(count('a') - count('b'))).toBeLessThanOrEqual(2);
+    });
+
+    it('gives a key of weight 3 three turns for each of another', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue([...tasksOf('a', 40, { weight: 3 }), ...tasksOf('b', 40)]);
+      const taken: string[] = [];
+      for (let i = 0; i < 10; i++) taken.push(...ids(await driver.take(4)));
+      const heavy = taken.filter((id) => id.startsWith('a')).length;
+      expect(heavy).toBeGreaterThanOrEqual(29);
+      expect(heavy).toBeLessThanOrEqual(31);
+    });
+
+    it('lets a key gain nothing by coming again and again', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue([...tasksOf('a', 20), ...tasksOf('b', 20)]);
+      const taken: string[] = [];
+      for (let i = 0; i < 20; i++) {
+        await driver.enqueue(tasksOf('z', 1, {}, i));
+        taken.push(...ids(await driver.take(1)));
+      }
+      expect(taken.filter((id) => id.startsWith('z')).length).toBeLessThanOrEqual(8);
+    });
+
+    it('counts tasks without a key, and those that were there before, as one key', async ({ driver }) => {
+      await driver.enqueue([
+        request({ id: 'n-1' }),
+        request({ id: 'n-2' }),
+        request({ id: 'n-3' }),
+        ...tasksOf('a', 3),
+      ]);
+      beFair(driver);
+      await driver.enqueue(tasksOf('b', 3));
+      const first = keys(await driver.take(6));
+      expect(new Set(first)).toEqual(new Set('abn'));
+      expect(first).not.toMatch(/(.)\1\1\1/);
+      expect([...first, ...keys(await driver.take(6))].sort().join('')).toBe('aaabbbnnn');
+    });
+
+    it('puts a task that comes back into the line of its key', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue([...tasksOf('a', 3)]);
+      const [first] = await driver.take(1);
+      await driver.enqueue(tasksOf('b', 3));
+      await driver.settle(requeueing(first!));
+      const order: string[] = [];
+      for (let i = 0; i < 6; i++) order.push(...ids(await driver.take(1)));
+      expect(order.filter((id) => id.startsWith('a'))).toEqual(['a-1', 'a-2', 'a-3']);
+    });
+
+    it('moves due tasks into the line of their key', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue(tasksOf('a', 3).map(({ message }) => ({ message, processAt: driver.now + 5 })));
+      driver.clock.advance(6_000);
+      await driver.broker.maintenance.forward('default');
+      await driver.enqueue(tasksOf('b', 3));
+      expect(keys(await driver.take(4))).toMatch(/^(aaab|aabb|abbb)$/);
+      expect(await driver.take(4)).toHaveLength(2);
+    });
+
+    it('takes nothing while it is paused', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue(tasksOf('a', 2));
+      await driver.broker.administration.pauseQueue('default');
+      expect((await driver.exchange([], 2)).tasks).toEqual([]);
+      await driver.broker.administration.resumeQueue('default');
+      expect(keys(await driver.take(2))).toBe('aa');
+    });
+
+    it('keeps the concurrency of a key, and says when to look again', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue([...tasksOf('a', 5, { concurrency: 2 }), ...tasksOf('b', 3)]);
+      const first = await driver.exchange([], 10);
+      expect(keys(first.tasks)).toBe('aabbb');
+      expect(first.opensIn).toBe(2_000);
+      expect((await driver.exchange([], 10)).tasks).toEqual([]);
+      const ended = first.tasks.find(({ lease }) => lease.id === 'a-1')!;
+      const second = await driver.exchange([done(ended)], 10);
+      expect(ids(second.tasks)).toEqual(['a-3']);
+    });
+
+    it('frees the slots of a key when a dead server is recovered', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue(tasksOf('a', 3, { concurrency: 1 }));
+      expect(ids(await driver.take(3))).toEqual(['a-1']);
+      driver.clock.advance(20_000);
+      expect(await driver.take(3)).toEqual([]);
+      driver.clock.advance(45_000);
+      const { tasks } = await driver.broker.maintenance.listExpiredLeases('default', driver.now - 30, 10);
+      expect(ids(tasks)).toEqual(['a-1']);
+      const retry = { message: tasks[0]!.message, retryAt: driver.now + 600, countAsFailure: true };
+      const reply = await driver.exchange([{ kind: 'retry', lease: tasks[0]!.lease, ...retry }], 3);
+      expect(ids(reply.tasks)).toEqual(['a-2']);
+    });
+
+    it('keeps the rate of a key', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue([...tasksOf('a', 10, { rate: 3, window: 1_600 }), ...tasksOf('b', 2)]);
+      const first = await driver.exchange([], 20);
+      expect(keys(first.tasks)).toBe('aaabb');
+      expect(first.opensIn).toBeGreaterThan(1_000);
+      expect(first.opensIn).toBeLessThanOrEqual(1_800);
+      driver.clock.advance(first.opensIn! - 1);
+      expect((await driver.exchange([], 20)).tasks).toEqual([]);
+      driver.clock.advance(1);
+      expect(keys((await driver.exchange([], 20)).tasks)).toBe('aaa');
+    });
+
+    it('leaves nothing behind when all has ended', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue([...tasksOf('a', 3, { weight: 2, concurrency: 5 }), ...tasksOf('b', 1)]);
+      const tasks = await driver.take(10);
+      await driver.exchange(tasks.map(done), 10);
+      const last = await driver.exchange([], 10);
+      expect(last).toMatchObject({ tasks: [], backlog: 0, opensIn: 0 });
+    });
+  });
+}
