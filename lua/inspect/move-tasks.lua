@@ -59,8 +59,46 @@ local function nearer_end(id, since)
   return here and there and here > there and 1 or -1
 end
 
+-- Tasks that are moved together stand close to each other. Where the list is long they are found by one look at that part, and
+-- removed together, as each LREM would search the list for one of them.
+local LONG, SPAN = 1000, 1000
+local GONE = '\0moved\0' .. ARGV[5]
+local places, gone = {}, 0
+
+local function find_places()
+  local length = call('LLEN', pending)
+  if only ~= 'pending' or length < LONG or #ARGV < 12 then return end
+  local wanted, known_place = {}, nil
+  for i = 11, #ARGV do
+    wanted[ARGV[i]] = true
+    if not known_place and try('HGET', ARGV[1] .. ARGV[i], 'state') == 'pending' then
+      known_place = call('LPOS', pending, ARGV[i], 'RANK', -1)
+    end
+  end
+  if not known_place then return end
+  local first = math.max(0, known_place - SPAN)
+  for offset, id in ipairs(call('LRANGE', pending, first, known_place + SPAN)) do
+    if wanted[id] then places[id] = first + offset - 1 - length end
+  end
+end
+
+-- Removed at the end, so that the others keep their places.
+local function mark_gone(id)
+  local place = places[id]
+  if not place or call('LINDEX', pending, place) ~= id then return false end
+  -- Redis refuses LSET, but not LREM, when its memory is full.
+  local set = try('LSET', pending, place, GONE)
+  if type(set) ~= 'table' or not set.ok then return false end
+  gone = gone + 1
+  return true
+end
+
+local function leave_pending(id, since)
+  return mark_gone(id) or call('LREM', pending, nearer_end(id, since), id) > 0
+end
+
 local function leave(state, group, id, since)
-  if state == 'pending' then return call('LREM', pending, nearer_end(id, since), id) > 0 end
+  if state == 'pending' then return leave_pending(id, since) end
   if state == 'aggregating' then return leave_set(ARGV[2] .. group, id, group) end
   return leave_set(sorted[state], id)
 end
@@ -147,10 +185,12 @@ local function move(id)
   return 'm'
 end
 
+find_places()
 local statuses = {}
 for i = 11, #ARGV do
   statuses[#statuses + 1] = move(ARGV[i])
 end
+if gone > 0 then call('LREM', pending, -gone, GONE) end
 spread('LPUSH', pending, runnable)
 note_delayed_groups(KEYS[8], ARGV[4], joining)
 return table.concat(statuses)

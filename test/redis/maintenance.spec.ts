@@ -185,3 +185,21 @@ describe('late results', () => {
     expect(await broker.maintenance.deleteLateResults('default')).toBe(0);
   });
 });
+
+describe('moveTasks', () => {
+  it('searches a long list of pending tasks once for all that it removes, not once for each', async ({ driver }) => {
+    const { redis, broker } = driver;
+    const ids = numbered('t', 3_000);
+    await broker.producer.enqueue(
+      'default',
+      ids.map((id) => request({ id })),
+    );
+    const some = ids.slice(1_500, 1_900).filter((_, index) => index % 2 === 0);
+    await redis.config('RESETSTAT');
+    const statuses = await broker.administration.moveTasks('default', 'delete', some, { state: 'pending' });
+    expect(new Set(statuses)).toEqual(new Set(['moved']));
+    const calls = [...(await redis.info('commandstats')).matchAll(/cmdstat_(lrem|lpos):calls=(\d+)/g)];
+    expect(calls.map(([, command, count]) => `${command} ${count}`).toSorted()).toEqual(['lpos 1', 'lrem 1']);
+    expect(await redis.llen(driver.keys.pending)).toBe(2_800);
+  });
+});

@@ -4,6 +4,7 @@ import { InvalidOptionError } from '../../../lib/errors.js';
 import { AsynqInspector } from '../../../lib/inspector/inspector.js';
 import type { TaskCriteria } from '../../../lib/inspector/criteria.js';
 import type { TaskMessage } from '../../../lib/wire/message.js';
+import { request } from '../../support/messages.js';
 import { archival, completion, type Driver, type DriverTest, retrial } from '../driver.js';
 
 const inspectorOf = ({ broker }: Driver): AsynqInspector => new AsynqInspector(broker);
@@ -49,6 +50,29 @@ export function exerciseFilteredActions(it: DriverTest): void {
       expect(await inspector.deleteAllTasks('default', 'archived', { type: 'y' })).toEqual({ moved: 0, skipped: 0 });
       expect(await inspector.deleteAllTasks('default', 'archived', { type: 'x' })).toEqual({ moved: 2, skipped: 0 });
       expect(await driver.queue()).toMatchObject({ pending: [expect.any(String)], archived: [] });
+    });
+
+    it('leave a long list of pending tasks in its order', async ({ driver }) => {
+      const ids = Array.from({ length: 2_600 }, (_, index) => `t${index}`);
+      await driver.broker.producer.enqueue(
+        'default',
+        ids.map((id, index) => request({ id, type: index % 3 === 0 ? 'x' : 'y' })),
+      );
+      const inspector = inspectorOf(driver);
+      expect(await inspector.archiveAllTasks('default', 'pending', { type: 'x' })).toEqual({ moved: 867, skipped: 0 });
+      const left = ids.filter((_, index) => index % 3 !== 0);
+      const far = [left[1_500]!, left[10]!, 'nobody', 't0', left[1_500]!, left[1_600]!];
+      const { administration } = driver.broker;
+      const statuses = await administration.moveTasks('default', 'delete', far, { state: 'pending' });
+      expect(statuses).toEqual(['moved', 'moved', 'missing', 'elsewhere', 'missing', 'moved']);
+      const kept = left.filter((id) => !far.includes(id));
+      const listed: string[] = [];
+      for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
+        const page = await driver.broker.listing.listIds('default', { state: 'pending', size: 1_000, cursor });
+        listed.push(...page.ids);
+        cursor = page.cursor;
+      }
+      expect(listed).toEqual(kept);
     });
 
     it('are left alone when they have left the state meanwhile', async ({ driver }) => {
