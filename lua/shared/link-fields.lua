@@ -1,7 +1,8 @@
 -- The fields of `links`: what they say of tasks of this place. Part of links.lua, behind membership.lua.
 --
--- Who watches a task: `r`, how many NULs follow (a byte), those, a run of this place, \0, its step, \0 and L.hint, when nobody else
--- watches it; else a JSON list. Behind a `-` are those who know that it has failed; it is kept, and may be run again.
+-- Who watches a task: `r`, how many NULs follow and how long L.hint is (a byte each), those, a run of this place, \0, L.hint and the step,
+-- when nobody else watches it; else a JSON list. Behind a `-` are those who know that it has failed; it is kept, and may be run again.
+-- Links of steps that ended together are mostly the same up to the step.
 do
   local call, try, type = redis.call, redis.pcall, type
   local byte, find, sub = string.byte, string.find, string.sub
@@ -81,30 +82,34 @@ do
   -- Redis keeps a hash of up to 512 short values in a list, and searches it from end to end: no value is short.
   L.TOO_LONG = 65
 
-  -- What links of steps begin with, by the length of the rest.
-  local SHORT, short = L.TOO_LONG - 4, {}
+  -- What a link of a step begins with, 3 bytes and the NULs, by the length of the hint and of what is missing to a link that is long enough.
+  local ENOUGH, starts = L.TOO_LONG - 4, {}
+  -- The least bytes of a hint: see L.hint.
+  local HINT_SIZE = 22
 
   -- The link of the task of a step of this place. `hint`: L.hint.
   function L.step_link(run, step, hint)
-    local length = #run + #step + #hint
-    local start = short[length]
+    local size = #hint
+    local missing = ENOUGH - #run - #step - size
+    local kind = missing > 0 and missing * 256 + size or size
+    local start = starts[kind]
     if not start then
-      local more = length < SHORT and SHORT - length or 0
-      start = 'r' .. string.char(more) .. string.rep('\0', more)
-      short[length] = start
+      if missing < 0 then missing = 0 end
+      start = 'r' .. string.char(missing, size) .. string.rep('\0', missing)
+      starts[kind] = start
     end
-    return start .. run .. '\0' .. step .. '\0' .. hint
+    return start .. run .. '\0' .. hint .. step
   end
 
-  -- The run, the step, and L.hint; nil of what is no link of a step.
+  -- The run, the step, L.hint, and the position of the step; nil of what is no link of a step.
   function L.read_step_link(link)
-    local first, more = byte(link, 1, 2)
-    if first ~= STEP then return nil end
-    local start = (more or 0) + 3
-    local stop = find(link, '\0', start, true)
-    local last = stop and find(link, '\0', stop + 1, true)
-    if not last then return nil end
-    return sub(link, start, stop - 1), sub(link, stop + 1, last - 1), sub(link, last + 1)
+    local first, more, size = byte(link, 1, 3)
+    if first ~= STEP or not size or size < HINT_SIZE then return nil end
+    local stop = find(link, '\0', more + 4, true)
+    if not stop then return nil end
+    local at = stop + size + 1
+    if at > #link + 1 then return nil end
+    return sub(link, more + 4, stop - 1), sub(link, at), sub(link, stop + 1, at - 1), at
   end
 
   function L.result_of(id, result)
@@ -113,7 +118,8 @@ do
     return type(stored) == 'string' and stored or ''
   end
 
-  -- What tasks of steps have reported to their runs, by run, four values each: step, L.hint, id of the task, result; and the ids of the runs.
+  -- What tasks of steps have reported to their runs, by run: the id of the first task, and three values each, step, L.hint, result; and the
+  -- ids of the runs.
   L.successes, L.successful_runs = {}, {}
 
   -- The first `count` of these tasks have ended; those with false, or a text as their result, in `details` have just succeeded. Deals with
@@ -128,25 +134,36 @@ do
     end
     local successes, runs, read_step_link = L.successes, L.successful_runs, L.read_step_link
     local others, left, n = {}, {}, 0
+    -- What the link before began with, up to the step, when it was of the same run as the one before that; its parts and list.
+    local head, size, run, hint, list, length = false, 0, nil, nil, nil, 0
     for first = 1, count, 1000 do
       local last = first + 999 < count and first + 999 or count
       local found, gone, m = call('HMGET', L.links, unpack(ids, first, last)), {}, 0
       for i = first, last do
-        local id, link, detail = ids[i], found[i - first + 1], details[i]
-        local run, step, hint
+        local id, link, detail, step, at = ids[i], found[i - first + 1], details[i], nil, nil
         if link and (not detail or type(detail) == 'string') then
-          run, step, hint = read_step_link(link)
+          if head and find(link, head, 1, true) == 1 then
+            step = sub(link, size + 1)
+          else
+            local before = run
+            run, step, hint, at = read_step_link(link)
+            head = run and run == before and sub(link, 1, at - 1)
+            if head then size = at - 1 end
+          end
         end
-        if run then
+        if step then
           m = m + 1
           gone[m] = id
-          local list, result = successes[run], detail or L.result_of(id)
-          if list then
-            local at = #list
-            list[at + 1], list[at + 2], list[at + 3], list[at + 4] = step, hint, id, result
-          else
-            successes[run], runs[#runs + 1] = { step, hint, id, result }, run
+          if not head or at then
+            list = successes[run]
+            if not list then
+              list = { id, nil, nil, nil }
+              successes[run], runs[#runs + 1] = list, run
+            end
+            length = #list
           end
+          list[length + 1], list[length + 2], list[length + 3] = step, hint, detail or L.result_of(id)
+          length = length + 3
         elseif link or byte(id) == BATCH then
           n = n + 1
           others[n], left[n], values[id] = id, detail, link

@@ -3,19 +3,19 @@ do
   local call, type = redis.call, type
   local pack, unpack_bytes = struct.pack, struct.unpack
   local PROBE_SECONDS = 600
-  local COUNTS = '<c1I4I4I4I4I4dd'
+  local COUNTS = '<c1I4I4I4I4ddI4'
   -- Bytes of COUNTS, and of STEP of runs.lua; flags of a step from which on its task is one of this place with nothing special.
   local R = { COUNTS_SIZE = 37, STEP_SIZE = 27, PLAIN = 2 }
   L.runs = R
 
   -- `run` has the counts by name.
   function R.pack_counts(run)
-    return pack(COUNTS, run.state, run.open, run.ready, run.total, run.failed, run.bad, run.started, run.ended)
+    return pack(COUNTS, run.state, run.open, run.ready, run.failed, run.bad, run.ended, run.started, run.total)
   end
 
   -- The run with these counts, and these steps of it.
   function R.with_counts(id, key, counts, steps)
-    local state, open, ready, total, failed, bad, started, ended = unpack_bytes(COUNTS, counts)
+    local state, open, ready, failed, bad, ended, started, total = unpack_bytes(COUNTS, counts)
     -- `changed`: the steps that mean something else now, `dirty`: those to write, both by name; `fields` and `gone`: what else to write
     -- and to delete. A list with room for a few costs less than one that grows.
     return {

@@ -146,7 +146,7 @@ do
     R.change(run, name, step)
     if not message and not again then return R.end_step(run, name, false, 'its message is lost', '', now) end
     R.read_more(run, { name }, 'd')
-    if step.plain and not again then return L.begin_plain(run.id, name, id, message, L.hint(R.pack_counts(run), run.total, L.names_after(step.d or ''))) end
+    if step.plain and not again then return L.begin_plain(run.id, name, id, message, L.hint(R.pack_counts(run), R.pack_step(step), L.names_after(step.d or ''))) end
     local graph = R.graph(step)
     local at = graph.a or 0
     if graph.y and graph.y > 0 then at = math.max(at, math.ceil((now + graph.y) / 1000)) end

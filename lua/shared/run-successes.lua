@@ -6,24 +6,29 @@ do
   local byte, find, sub = string.byte, string.find, string.sub
   local pack, unpack_bytes = struct.pack, struct.unpack
   local R = L.runs
-  local COUNTS_SIZE, STEP_SIZE, PLAIN = R.COUNTS_SIZE, R.STEP_SIZE, R.PLAIN
-  -- Where the counts have when the run has started, and L.hint has the number of steps.
-  local STARTED_AT, STARTED_END, TOTAL_AT = 22, 29, 9
-  -- Where STEP of runs.lua has the flags, and how many steps before it have not ended and have failed; these: one, and none.
-  local FLAGS_AT, OPEN_AT, LAST_OPEN = 11, 20, '\1' .. string.rep('\0', 7)
-  local READY, WAITING = byte('r'), byte('w')
+  local STEP_SIZE, PLAIN = R.STEP_SIZE, R.PLAIN
+  -- Where the counts have the steps that have failed, and when the run has started and how many steps it has.
+  local FAILED_AT, STARTED_AT = 10, 26
+  -- Where STEP of runs.lua has the policy, the flags, when it was ready, and how many steps before it have not ended and have failed;
+  -- these: one, and none.
+  local POLICY_AT, FLAGS_AT, READY_END, OPEN_AT, LAST_OPEN = 10, 11, 19, 20, '\1' .. string.rep('\0', 7)
+  -- Where L.hint has what STEP has of this step, and the names.
+  local HINT_STEP, HINT_NAMES = 13, 23
+  local RUNNING, READY, WAITING = byte('r'), byte('r'), byte('w')
+  -- What STEP ends with, of a step that waits for none; what the counts have of failed steps and of the end, while there are none.
+  local WAITS_FOR_NONE, NONE = string.rep('\0', 8), string.rep('\0', 16)
   -- How many ends of one run are dealt with at once.
   local MOST = 400
-  local LONGEST_HINT = 256
+  -- L.hint is no longer than 255 bytes.
+  local LONGEST_NAMES = 232
 
-  -- What STEP of runs.lua begins with: succeeded now, without and with a result, ready; and its last part: ready now, waiting for none.
+  -- What STEP of runs.lua begins with: succeeded now, without and with a result, ready; and when it is ready: now.
   local succeeded, with_result, ready, since
 
   local function prepare()
     if succeeded then return end
-    local now = pack('<d', L.millis)
-    succeeded, with_result = 's' .. now, 'S' .. now
-    ready, since = 'r' .. string.rep('\0', 8), now .. string.rep('\0', 8)
+    since = pack('<d', L.millis)
+    succeeded, with_result, ready = 's' .. since, 'S' .. since, 'r' .. string.rep('\0', 8)
   end
 
   -- Steps that begin, as L.create_plain takes them: with run and step; and how many values these are.
@@ -48,32 +53,31 @@ do
     L.create_plain(list, n, refuse)
   end
 
-  -- What the link of a step says of its run and of those after it: when the run has started, as its counts have it; how many steps it has,
-  -- as text, and what L.names_after returns; without that, a NUL.
-  function L.hint(counts, total, names)
-    local started = sub(counts, STARTED_AT, STARTED_END)
-    return names ~= '' and started .. total .. names or started .. '\0'
+  -- What the link of a step says of its run, of the step and of those after it: when the run has started and how many steps it has, as the
+  -- counts have it; policy, flags and when it was ready, as the step has it; and what L.names_after returns.
+  function L.hint(counts, step, names)
+    return sub(counts, STARTED_AT) .. sub(step, POLICY_AT, READY_END) .. names
   end
 
   -- A NUL and the names of the steps after one, by `d` of runs.lua; empty when they are many. A name with a brace is cut, and leads to no step.
   function L.names_after(d)
     local start = find(d, '{', 1, true)
-    return start and start <= LONGEST_HINT and '\0' .. sub(d, 1, start - 1) or ''
+    return start and start <= LONGEST_NAMES + 1 and '\0' .. sub(d, 1, start - 1) or ''
   end
 
-  -- Adds to `fields` those of the steps after the ended ones. Returns their names, how many of the ended ones are before each, and how
-  -- many steps the run had when their links were written; nil when that differs.
+  -- Adds to `fields` those of the steps after the ended ones. Returns their names, how many of the ended ones are before each, and
+  -- what the counts end with; nil when the links differ in that.
   local function add_following(fields, list)
-    local names, counts, n, total = { nil, nil }, {}, #fields, nil
-    local i, size = 2, #list
+    local names, counts, n, rest = { nil, nil }, {}, #fields, nil
+    local i, size = 3, #list
     while i < size do
-      local hint, times = list[i], 0
+      local hint, times, before = list[i], 0, rest
       repeat
-        times, i = times + 1, i + 4
+        times, i = times + 1, i + 3
       until list[i] ~= hint
-      local before, at = total, find(hint, '\0', TOTAL_AT, true)
-      total = sub(hint, TOTAL_AT, at - 1)
-      if before and before ~= total then return nil end
+      rest = sub(hint, 1, HINT_STEP - 1)
+      if #hint < HINT_NAMES or before and before ~= rest then return nil end
+      local at = HINT_NAMES
       local stop = find(hint, '\0', at + 1, true)
       while stop do
         local name = sub(hint, at + 1, stop - 1)
@@ -88,7 +92,7 @@ do
         stop = find(hint, '\0', at + 1, true)
       end
     end
-    return names, counts, total
+    return names, counts, rest
   end
 
   -- The id of the task of a step, by that of the task of another step of the run.
@@ -98,67 +102,84 @@ do
 
   -- What apply does, when one step has ended and one comes after it, as in a chain: the same without a table. Returns nil, and has
   -- written nothing, when it is not that simple.
-  local function apply_one(id, step, hint, task, result)
-    local at = find(hint, '\0', TOTAL_AT, true)
-    local stop = find(hint, '\0', at + 1, true)
-    if not stop or stop ~= #hint then return nil end
-    local key, name, field = L.base .. 'run:' .. id, sub(hint, at + 1, -2), 's:' .. step
+  local function apply_one(id, task, step, hint, result)
+    if find(hint, '\0', HINT_NAMES + 1, true) ~= #hint then return nil end
+    local key, name = L.base .. 'run:' .. id, sub(hint, HINT_NAMES + 1, -2)
     local after = 's:' .. name
-    local values = try('HMGET', key, 'c', field, after, 'v:' .. name)
+    local values = try('HMGET', key, 'c', after, 'v:' .. name)
     if values.err then return false end
-    local c, ended, waiting, message = values[1], values[2], values[3], values[4]
-    if not c or #c ~= COUNTS_SIZE or not ended or #ended ~= STEP_SIZE or byte(ended) ~= READY then return false end
+    local c, waiting, message = values[1], values[2], values[3]
+    local rest = sub(hint, 1, HINT_STEP - 1)
+    if not c or byte(c) ~= RUNNING or sub(c, FAILED_AT, STARTED_AT - 1) ~= NONE or sub(c, STARTED_AT) ~= rest then return nil end
     if not waiting or #waiting < STEP_SIZE or byte(waiting) ~= WAITING then return false end
-    local state, open, begun, all = unpack_bytes('<c1I4I4I4', c)
-    local total = sub(hint, TOTAL_AT, at - 1)
-    if state ~= 'r' or tonumber(total) ~= all then return false end
-    local begins, names = sub(waiting, OPEN_AT, STEP_SIZE) == LAST_OPEN, sub(waiting, STEP_SIZE + 1)
-    if begins then
+    local open, begun = unpack_bytes('<I4I4', c, 2)
+    if begun < 1 or open < begun then return false end
+    local link
+    if sub(waiting, OPEN_AT, STEP_SIZE) == LAST_OPEN then
       if not message or byte(waiting, FLAGS_AT) < PLAIN then return false end
-      waiting = ready .. sub(waiting, 10, FLAGS_AT) .. since
+      local how = sub(waiting, POLICY_AT, FLAGS_AT)
+      link = rest .. how .. since .. sub(waiting, STEP_SIZE + 1)
+      waiting = ready .. how .. since .. WAITS_FOR_NONE
     else
       local waits, bad = unpack_bytes('<I4I4', waiting, OPEN_AT)
       if waits < 2 then return false end
       if begun < 2 then return nil end
-      waiting, begun = sub(waiting, 1, OPEN_AT - 1) .. pack('<I4I4', waits - 1, bad) .. names, begun - 1
+      waiting, begun = sub(waiting, 1, OPEN_AT - 1) .. pack('<I4I4', waits - 1, bad) .. sub(waiting, STEP_SIZE + 1), begun - 1
     end
-    ended = (result == '' and succeeded or with_result) .. sub(ended, 10)
-    call('HSET', key, 'c', pack('<c1I4I4', state, open - 1, begun) .. sub(c, 10), field, ended, 'v:' .. step, result, after, waiting)
-    if begins then L.begin_plain(id, name, task_beside(task, step, name), message, L.hint(c, total, names)) end
+    local ended = (result == '' and succeeded or with_result) .. sub(hint, HINT_STEP, HINT_NAMES - 1) .. WAITS_FOR_NONE
+    call('HSET', key, 'c', pack('<c1I4I4', 'r', open - 1, begun) .. NONE .. rest, 's:' .. step, ended, 'v:' .. step, result, after, waiting)
+    if link then L.begin_plain(id, name, task_beside(task, step, name), message, link) end
+    return true
+  end
+
+  -- Whether these steps are ready. Only where a step of the run has failed, somebody may have damaged one that still has a task.
+  local function are_ready(key, list)
+    local fields = {}
+    for i = 2, #list, 3 do
+      fields[#fields + 1] = 's:' .. list[i]
+    end
+    local steps = call('HMGET', key, unpack(fields))
+    for i = 1, #steps do
+      if not steps[i] or #steps[i] ~= STEP_SIZE or byte(steps[i]) ~= READY then return false end
+    end
     return true
   end
 
   -- Returns false, and has written nothing, when this is not all there is to it.
   local function apply(id, list)
-    local ended = #list / 4
+    local ended = (#list - 1) / 3
     if ended > MOST or rawget(R, 'is_read') and R.is_read(id) then return false end
     if ended == 1 then
       local done = apply_one(id, list[1], list[2], list[3], list[4])
       if done ~= nil then return done end
     end
-    local key, fields = L.base .. 'run:' .. id, { 'c', nil, nil, nil, nil, nil, nil, nil }
-    for i = 1, ended do
-      fields[i + 1] = 's:' .. list[4 * i - 3]
-    end
-    local names, counts, total = add_following(fields, list)
-    local values = names and #fields <= 5 * MOST and try('HMGET', key, unpack(fields))
+    local key, fields = L.base .. 'run:' .. id, { 'c', nil, nil }
+    local names, counts, rest = add_following(fields, list)
+    local values = names and #fields <= 2 * MOST and try('HMGET', key, unpack(fields))
     if not values or values.err then return false end
     local c = values[1]
-    if not c or #c ~= COUNTS_SIZE then return false end
-    local state, open, begun, all = unpack_bytes('<c1I4I4I4', c)
-    if state ~= 'r' or tonumber(total) ~= all then return false end
+    if not c or byte(c) ~= RUNNING then return false end
+    if sub(c, STARTED_AT) ~= rest then return false end
+    local failed = sub(c, FAILED_AT, STARTED_AT - 1)
+    if failed ~= NONE and not are_ready(key, list) then return false end
+    local open, begun = unpack_bytes('<I4I4', c, 2)
+    if begun < ended or open < begun then return false end
 
     local set, n = { nil, nil, nil, nil, nil, nil, nil, nil }, 0
-    for i = 1, ended do
-      local step, result, field = values[i + 1], list[4 * i], fields[i + 1]
-      if not step or #step ~= STEP_SIZE or byte(step) ~= READY then return false end
-      set[n + 1], set[n + 2] = field, (result == '' and succeeded or with_result) .. sub(step, 10)
-      set[n + 3], set[n + 4] = 'v' .. sub(field, 2), result
+    local known, without, with
+    for i = 2, #list, 3 do
+      local step, hint, result = list[i], list[i + 1], list[i + 2]
+      if hint ~= known then
+        known, with = hint, sub(hint, HINT_STEP, HINT_NAMES - 1) .. WAITS_FOR_NONE
+        without, with = succeeded .. with, with_result .. with
+      end
+      set[n + 1], set[n + 2] = 's:' .. step, result == '' and without or with
+      set[n + 3], set[n + 4] = 'v:' .. step, result
       n = n + 4
     end
     open, begun = open - ended, begun - ended
 
-    local begins, m, at = nil, 0, ended + 2
+    local begins, m, at = nil, 0, 2
     for i = 1, #names do
       local name, step = names[i], values[at]
       if not step or #step < STEP_SIZE or byte(step) ~= WAITING then return false end
@@ -170,16 +191,16 @@ do
       elseif waits < 0 or bad > 0 or not values[at + 1] or byte(step, FLAGS_AT) < PLAIN then
         return false
       else
-        set[n + 2] = ready .. sub(step, 10, FLAGS_AT) .. since
+        set[n + 2] = ready .. sub(step, POLICY_AT, FLAGS_AT) .. since .. WAITS_FOR_NONE
         begins = begins or { nil, nil, nil, nil }
-        begins[m + 1], begins[m + 2], begins[m + 3] = name, values[at + 1], L.hint(c, total, sub(step, STEP_SIZE + 1))
+        begins[m + 1], begins[m + 2], begins[m + 3] = name, values[at + 1], L.hint(c, set[n + 2], sub(step, STEP_SIZE + 1))
         begun, m = begun + 1, m + 3
       end
       n, at = n + 2, at + 2
     end
 
     if begun > 0 then
-      c = pack('<c1I4I4', state, open, begun) .. sub(c, 10)
+      c = pack('<c1I4I4', 'r', open, begun) .. failed .. rest
     else
       local run = R.with_counts(id, key, c)
       if open > 0 or run.bad > 0 then return false end
@@ -191,9 +212,16 @@ do
     call('HSET', key, unpack(set))
     for i = 1, m, 3 do
       local name = begins[i]
-      L.begin_plain(id, name, task_beside(list[3], list[1], name), begins[i + 1], begins[i + 2])
+      L.begin_plain(id, name, task_beside(list[1], list[2], name), begins[i + 1], begins[i + 2])
     end
     return true
+  end
+
+  -- Leaves these ends to run-steps.lua.
+  local function leave(id, list)
+    for at = 2, #list, 3 do
+      R.post_end(id, list[at], true, nil, list[at + 2])
+    end
   end
 
   function L.apply_successes()
@@ -201,15 +229,19 @@ do
     if not ids[1] then return end
     L.successful_runs, L.successes = {}, {}
     prepare()
-    for i = 1, #ids do
-      local id = ids[i]
-      local list = successes[id]
-      if not L.guard(apply, id, list) then
-        for at = 1, #list, 4 do
-          R.post_end(id, list[at], true, nil, list[at + 3])
-        end
+    local count, i = #ids, 0
+    local function apply_all()
+      while i < count do
+        i = i + 1
+        local id = ids[i]
+        local list = successes[id]
+        if not apply(id, list) then leave(id, list) end
       end
     end
+    repeat -- where the record of one run is damaged, goes on behind it
+      local _, problem = L.guard(apply_all)
+      if problem then leave(ids[i], successes[ids[i]]) end
+    until i >= count
     L.create_begun()
   end
 end

@@ -1,7 +1,7 @@
 -- Runs of workflows: part of links.lua.
 --
--- `run:<id>` is a hash. `c` is packed, as COUNTS has it: state, the steps that are open, ready, in all and failed, those of the failed that
--- are not optional (bad), when it started and ended; `o`: JSON { name, retention, deadline, reason }. Per step, by its name:
+-- `run:<id>` is a hash. `c` is packed, as COUNTS has it: state, the steps that are open, ready and failed, those of the failed that are not
+-- optional (bad), when it ended and started, the steps in all; `o`: JSON { name, retention, deadline, reason }. Per step, by its name:
 --   s: packed, as STEP has it: state, endedAt, policy, flags, readyAt, how many of the steps before it have not ended, how many have failed;
 --      of a step that waits, then L.names_after, so that d need not be read when it begins
 --   d: the names of the steps after it, a NUL behind each, then JSON { n position, t type, b the names of the steps before it, q queue (left
@@ -70,11 +70,6 @@ do
     local state = step.state == 's' and step.has_result and 'S' or step.state
     local packed = pack(STEP, state, step.ended_at, step.policy, step.flags, step.ready_at, step.open, step.bad)
     return WAITS[state] and packed .. step.names or packed
-  end
-
-  -- How many steps a run with these counts has.
-  function R.total(counts)
-    return unpack_bytes('<I4', counts, 10)
   end
 
   -- Reads fields of a run, in order; nil when its key is another program's.

@@ -41,9 +41,9 @@ const readWatchers = (text: string): readonly Watcher[] => readJson<Watcher[]>(t
 
 /** The step of a run of this queue, as link-fields.lua has it: what is behind the time only scripts read. */
 function stepOf(queue: string, link: Buffer): Watcher {
-  const start = link[1]! + 2;
+  const start = link[1]! + 3;
   const end = link.indexOf(0, start);
-  const stop = link.indexOf(0, end + 1);
-  const [run, step] = [link.toString('utf8', start, end), link.toString('utf8', end + 1, stop)];
-  return { k: 'r', to: queue, run, since: String(link.readDoubleLE(stop + 1)), step };
+  const hint = end + 1;
+  const [run, step] = [link.toString('utf8', start, end), link.toString('utf8', hint + link[2]!)];
+  return { k: 'r', to: queue, run, since: String(link.readDoubleLE(hint)), step };
 }

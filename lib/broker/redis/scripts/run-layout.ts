@@ -8,8 +8,10 @@ export const PLAIN = 2;
 export const COUNTS_SIZE = 37;
 export const STEP_SIZE = 27;
 /** At most so many bytes of them; and what starts the rest of the graph, which no name there may have. */
-export const LONGEST_NAMES = 255;
+export const LONGEST_NAMES = 232;
 export const NO_NAME = '{';
+/** Where a part of COUNTS begins. */
+export const [RUN_OPEN_AT, RUN_FAILED_AT, RUN_ENDED_AT, RUN_STARTED_AT, RUN_TOTAL_AT] = [1, 9, 17, 25, 33] as const;
 /** Where a part of STEP begins. */
 export const [ENDED_AT, POLICY_AT, FLAGS_AT, READY_AT, OPEN_AT] = [1, 9, 10, 11, 19] as const;
 

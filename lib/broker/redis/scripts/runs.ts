@@ -14,6 +14,9 @@ import {
   PLAIN,
   POLICY_AT,
   READY_AT,
+  RUN_ENDED_AT,
+  RUN_STARTED_AT,
+  RUN_TOTAL_AT,
   STEP_SIZE,
 } from './run-layout.js';
 import type { Argument } from './script-command.js';
@@ -131,9 +134,9 @@ function encodeCounts(total: number, ready: number, now: number): Buffer {
   bytes.write(total === 0 ? 's' : 'r', 'latin1');
   bytes.writeUInt32LE(total, 1);
   bytes.writeUInt32LE(ready, 5);
-  bytes.writeUInt32LE(total, 9);
-  bytes.writeDoubleLE(now, 21);
-  if (total === 0) bytes.writeDoubleLE(now, 29);
+  if (total === 0) bytes.writeDoubleLE(now, RUN_ENDED_AT);
+  bytes.writeDoubleLE(now, RUN_STARTED_AT);
+  bytes.writeUInt32LE(total, RUN_TOTAL_AT);
   return bytes;
 }
 

@@ -9,7 +9,21 @@ import {
 } from '../../workflows.js';
 import { readJson } from './json.js';
 import { PackedReader } from './packed-reader.js';
-import { COUNTS_SIZE, ENDED_AT, FLAGS_AT, type Graph, OPTIONAL, POLICY_AT, READY_AT, STEP_SIZE } from './run-layout.js';
+import {
+  COUNTS_SIZE,
+  ENDED_AT,
+  FLAGS_AT,
+  type Graph,
+  OPTIONAL,
+  POLICY_AT,
+  READY_AT,
+  RUN_ENDED_AT,
+  RUN_FAILED_AT,
+  RUN_OPEN_AT,
+  RUN_STARTED_AT,
+  RUN_TOTAL_AT,
+  STEP_SIZE,
+} from './run-layout.js';
 
 /** The state of a step that has left a result. */
 const WITH_RESULT = 'S'.charCodeAt(0);
@@ -50,18 +64,18 @@ export function readRun(queue: string, id: string, packed: Buffer): StoredRun | 
 /** @param counts and @param options as shared/runs.lua writes them */
 export function readSummary(queue: string, id: string, counts: Buffer, options: string): RunSummary {
   const { name = '', reason } = readJson<Options>(options, {});
-  const number = (n: number): number => (counts.length === COUNTS_SIZE ? counts.readUInt32LE(1 + 4 * n) : 0);
-  const time = (n: number): number => (counts.length === COUNTS_SIZE ? counts.readDoubleLE(21 + 8 * n) : 0);
+  const number = (at: number): number => (counts.length === COUNTS_SIZE ? counts.readUInt32LE(at) : 0);
+  const time = (at: number): number => (counts.length === COUNTS_SIZE ? counts.readDoubleLE(at) : 0);
   return {
     queue,
     id,
     name,
     state: RUN_STATES[counts.toString('latin1', 0, 1)] ?? 'failed',
-    startedAt: time(0),
-    endedAt: time(1) || undefined,
-    steps: number(2),
-    open: number(0),
-    failed: number(3),
+    startedAt: time(RUN_STARTED_AT),
+    endedAt: time(RUN_ENDED_AT) || undefined,
+    steps: number(RUN_TOTAL_AT),
+    open: number(RUN_OPEN_AT),
+    failed: number(RUN_FAILED_AT),
     reason,
   };
 }
