@@ -13,13 +13,14 @@
 --   2 now: seconds
 --   3 nowNanos
 --   4 resent: as enqueue.lua
---   5 policies: a letter per task: r reject, e existing, p replace, d debounce, l latest, s supersede, o once
+--   5 policies: the letters of all policies of the call: r reject, e existing, p replace, d debounce, l latest, s supersede, o once
 --   6 cancel: the channel on which running tasks are cancelled
---   7… of each task its message, the TTL of its lock (seconds), its time (seconds) or '', and a limit (seconds) or '': of d its latest start, of l its latest wait
+--   7… the message of each task; then, of tasks in a row that have the same: the index of the last, the policy, the TTL of the lock (seconds), the time (seconds) or '', and a limit (seconds) or '': of d its latest start, of l its latest wait
 -- Returns
 --   nothing was done and nothing is returned when a task is to follow an active one: enqueueUniqueLinked does that; else packed, of each task of which
 --   there is more to say: index; 1 duplicate, 2 conflict, 3 existing, 4 replaced, 5 created and waiting; the id of
---   the other task, or its own; state, message and score, each '' when unknown; and the parcels, packed as in links/deliver.lua
+--   the other task, or its own; state and score, each '' when unknown; the parcels, packed as in links/deliver.lua; the message of each existing task, in
+--   order, '' when unknown
 
 local L -- the engine of links, which `enqueueUniqueLinked` has: shared/linked.lua
 -- Includes shared/enqueue-unique.lua

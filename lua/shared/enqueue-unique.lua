@@ -10,8 +10,9 @@ local MADE_ID = 'i'
 local call, try, type = redis.call, redis.pcall, type
 local pending, scheduled, retry, waiting = unpack(KEYS, 1, 4)
 local task_prefix, now, now_nanos, resent, policies, cancel = unpack(ARGV, 1, 6)
-local count, id_start = #policies, #task_prefix + 1
-local HASHES, LOCKS, ARGUMENTS = 4, 4 + count, 6
+local count, id_start = (#KEYS - 4) / 2, #task_prefix + 1
+local HASHES, LOCKS, MESSAGES = 4, 4 + count, 6
+local is_first_call = resent == '0'
 
 call('LLEN', pending)
 call('ZCARD', scheduled)
@@ -30,13 +31,13 @@ end
 -- A task, if it exists. Its other fields are read when they are needed.
 local function read(id)
   local key = task_prefix .. id
-  local state = try('HGET', key, 'state')
-  if type(state) ~= 'string' then return nil end
-  return { id = id, key = key, state = state }
+  local found = try('HMGET', key, 'state', 'group')
+  if not found[1] then return nil end
+  return { id = id, key = key, state = found[1], group = found[2] }
 end
 
 local function waits_for_tasks(task)
-  return task.state == 'aggregating' and field(task, 'group') == 'asynq:waiting'
+  return task.state == 'aggregating' and task.group == 'asynq:waiting'
 end
 
 local base = string.sub(task_prefix, 1, -3)
@@ -52,7 +53,7 @@ local function is_unstarted(task)
   local state = task and task.state
   if state == 'pending' or state == 'retry' then return true end
   if state ~= 'scheduled' and state ~= 'aggregating' then return false end
-  local group = field(task, 'group')
+  local group = task.group
   return not group or group == '' or group == 'asynq:waiting'
 end
 
@@ -93,31 +94,71 @@ local function needs_links(lock, owner)
   return followed and is_forgotten(owner, followed)
 end
 
--- The id that each lock holds, or false.
-local holders = {}
-local existing = 0
-for i = 1, count do
-  local lock, policy = KEYS[LOCKS + i], string.sub(policies, i, i)
-  if policy ~= ONCE and holders[lock] == nil then holders[lock] = call('GET', lock) end
-  -- The task that follows an active one needs the engine of links.
-  if policy == LATEST and not L and needs_links(lock, holders[lock] and read(holders[lock])) then return nil end
+-- Calls `visit` for tasks in a row that have the same policy and times.
+local function each_run(visit)
+  local first, at = 1, MESSAGES + count + 1
+  while first <= count do
+    local last = tonumber(ARGV[at])
+    visit(first, last, unpack(ARGV, at + 1, at + 4))
+    first, at = last + 1, at + 5
+  end
 end
-for first = 1, count, 1000 do
-  existing = existing + call('EXISTS', unpack(KEYS, HASHES + first, HASHES + math.min(first + 999, count)))
+
+-- The id that the lock of each task holds, or false; the locks that nobody holds; whether a task needs the engine of links.
+local holders, free, wants_links = {}, {}, false
+each_run(function(first, last, policy)
+  if policy == ONCE then return end
+  for from = first, last, 1000 do
+    local to = math.min(from + 999, last)
+    local found = call('MGET', unpack(KEYS, LOCKS + from, LOCKS + to))
+    for i = from, to do
+      local holder = found[i - from + 1]
+      holders[i] = holder
+      if not holder then free[#free + 1] = KEYS[LOCKS + i] end
+      if policy == LATEST and not L then
+        wants_links = wants_links or needs_links(KEYS[LOCKS + i], holder and read(holder))
+      end
+    end
+  end
+end)
+-- For MGET a key of another type holds nothing; GET fails.
+local held = 0
+for first = 1, #free, 1000 do
+  held = held + call('EXISTS', unpack(free, first, math.min(first + 999, #free)))
+end
+for n = 1, held > 0 and #free or 0 do
+  call('GET', free[n])
+end
+if wants_links then return nil end
+
+-- How many ids of the call exist; unknown when all locks are held, as few tasks are created then.
+local existing
+local has_once = string.find(policies, ONCE, 1, true)
+if has_once or #free > 0 or not is_first_call then
+  existing = 0
+  for first = 1, count, 1000 do
+    existing = existing + call('EXISTS', unpack(KEYS, HASHES + first, HASHES + math.min(first + 999, count)))
+  end
 end
 -- A key of another type is no task that has run.
-for i = 1, existing > 0 and count or 0 do
-  if string.sub(policies, i, i) == ONCE then call('HLEN', KEYS[HASHES + i]) end
+if has_once and existing > 0 then
+  each_run(function(first, last, policy)
+    for i = first, policy == ONCE and last or 0 do
+      call('HLEN', KEYS[HASHES + i])
+    end
+  end)
 end
 
 -- Everything is checked. From here on the script writes. Each task of the call sees those before it.
 
-local reply, fresh, delayed, created, superseded = {}, {}, {}, {}, {}
+local fresh, delayed, created, superseded = {}, {}, {}, {}
+local taken = {} -- by the name of a lock: the id that this call has put into it
+local reply, noted, messages = {}, 0, {}
 
-local function note(i, code, id, state, message, score)
-  local n = #reply
-  reply[n + 1], reply[n + 2], reply[n + 3] = i, code, id
-  reply[n + 4], reply[n + 5], reply[n + 6] = state or '', message or '', score or ''
+local function note(i, code, id, state, score)
+  local n = noted
+  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4], reply[n + 5] = i, code, id, state or '', score or ''
+  noted = n + 5
 end
 
 local function flush()
@@ -127,13 +168,21 @@ local function flush()
 end
 
 -- A task that has not started, or has ended, as it is.
-local function note_as_is(i, code, id, task, with_message)
+local function note_as_is(i, code, id, task)
   if not task then return note(i, code, id) end
   if #delayed > 0 then flush() end
   local is_waiting = waits_for_tasks(task)
   local set = task.state == 'scheduled' and scheduled or task.state == 'retry' and retry or is_waiting and waiting
-  local message = with_message and field(task, 'msg')
-  note(i, code, id, is_waiting and 'waiting' or task.state, message, set and call('ZSCORE', set, id) or '')
+  note(i, code, id, is_waiting and 'waiting' or task.state, set and call('ZSCORE', set, id))
+end
+
+-- A task that is there already, with its message.
+local function note_found(i, id)
+  local found = try('HMGET', task_prefix .. id, 'state', 'msg')
+  local state = found[1]
+  messages[#messages + 1] = found[2] or ''
+  if state == 'pending' or state == 'active' or state == 'completed' then return note(i, FOUND, id, state) end
+  note_as_is(i, FOUND, id, state and read(id))
 end
 
 local function push(id, at)
@@ -189,8 +238,8 @@ end
 
 local function take_lock(i, own, ttl)
   local lock = KEYS[LOCKS + i]
-  call('SET', lock, own, 'EX', ttl)
-  holders[lock] = own
+  call('SETEX', lock, ttl, own)
+  taken[lock] = own
   return lock
 end
 
@@ -223,7 +272,7 @@ local function replace(i, owner, own, policy, message, ttl, at, limit)
   else
     call('HSET', owner.key, 'msg', stored, 'trigger', own)
   end
-  if holders[lock] ~= owner.id then
+  if (taken[lock] or holders[i]) ~= owner.id then
     take_lock(i, owner.id, ttl)
   elseif policy ~= DEBOUNCE or at - now > LONG_DELAY then
     call('EXPIRE', lock, ttl)
@@ -235,7 +284,7 @@ local function replace(i, owner, own, policy, message, ttl, at, limit)
     moved = move(owner, at, policy)
   end
   if moved then
-    return note(i, REPLACED, owner.id, at and 'scheduled' or 'pending', nil, at)
+    return note(i, REPLACED, owner.id, at and 'scheduled' or 'pending', at)
   end
   note_as_is(i, REPLACED, owner.id, owner)
 end
@@ -264,7 +313,7 @@ local function follow(i, owner, own, key, message, ttl, at, deadline)
   call('HSET', key, 'unique_key', lock)
   call('SET', runner_key(lock), owner.id, 'EX', ttl)
   created[key] = true
-  note(i, FOLLOWS, own, 'waiting', nil, deadline)
+  note(i, FOLLOWS, own, 'waiting', deadline)
 end
 
 -- Whether an earlier call has done this: it made the id, or stored the message under the id.
@@ -276,32 +325,33 @@ local function note_known(i, own, message)
   return true
 end
 
-local function enqueue(i)
-  local policy, key, lock = string.sub(policies, i, i), KEYS[HASHES + i], KEYS[LOCKS + i]
-  local message, ttl, at, limit = unpack(ARGV, ARGUMENTS + 4 * i - 3, ARGUMENTS + 4 * i)
-  local own = string.sub(key, id_start)
-  if at == '' then at = nil end
-  local exists = created[key] or existing > 0 and call('EXISTS', key) == 1
-  if exists and resent ~= '0' and note_known(i, own, message) then return end
+local function exists(key)
+  return created[key] or existing ~= 0 and call('EXISTS', key) == 1
+end
+
+local function enqueue(i, policy, ttl, at, limit)
+  local key, lock = KEYS[HASHES + i], KEYS[LOCKS + i]
+  local holder = taken[lock] or holders[i]
+  if holder and policy == EXISTING and is_first_call then return note_found(i, holder) end
+  local message, own = ARGV[MESSAGES + i], string.sub(key, id_start)
+  if not is_first_call and exists(key) and note_known(i, own, message) then return end
   if policy == ONCE then
-    if exists and (created[key] or call('HEXISTS', key, 'msg') == 1) then
-      return note_as_is(i, FOUND, own, read(own), true)
-    end
-    if exists then call('DEL', key) end -- a hash without a message, such as a result that Go has written late
+    local is_there = exists(key)
+    if is_there and (created[key] or call('HEXISTS', key, 'msg') == 1) then return note_found(i, own) end
+    if is_there then call('DEL', key) end -- a hash without a message, such as a result that Go has written late
     return create(i, own, key, message, '', at, '')
   end
-  local holder = holders[lock]
+  if holder and policy == EXISTING then return note_found(i, holder) end
   local owner = holder and read(holder)
   if policy == LATEST and not is_live(owner) then
     owner = read_runner(lock) or owner
     holder = owner and owner.id or holder
   end
-  if owner and resent ~= '0' and field(owner, 'trigger') == own then return note_as_is(i, REPLACED, holder, owner) end
+  if owner and not is_first_call and field(owner, 'trigger') == own then return note_as_is(i, REPLACED, holder, owner) end
   local replaces = policy == REPLACE or policy == DEBOUNCE or policy == LATEST or policy == SUPERSEDE
   if replaces and is_unstarted(owner) then return replace(i, owner, own, policy, message, ttl, at, limit) end
-  if holder and policy == EXISTING then return note_as_is(i, FOUND, holder, owner, true) end
   if holder and (not replaces or policy == REPLACE) then return note_as_is(i, DUPLICATE, holder, owner) end
-  if exists then return note(i, CONFLICT, own) end
+  if exists(key) then return note(i, CONFLICT, own) end
   if policy == LATEST and owner and owner.state == 'active' then
     return follow(i, owner, own, key, message, ttl, at, limit)
   end
@@ -312,14 +362,20 @@ local function enqueue(i)
   end
 end
 
-for i = 1, count do
-  enqueue(i)
-end
+each_run(function(first, last, policy, ttl, at, limit)
+  if at == '' then at = nil end
+  for i = first, last do
+    enqueue(i, policy, ttl, at, limit)
+  end
+end)
 flush()
 if L then L.work() end
 -- Who may not publish here is found later: every server searches for what runs there.
 for n = 1, #superseded do
   try('PUBLISH', cancel, superseded[n])
 end
-local packed = #reply > 0 and cmsgpack.pack(reply) or ''
-return { packed, L and L.parcels() or '' }
+local result = { noted > 0 and cmsgpack.pack(reply) or '', L and L.parcels() or '' }
+for n = 1, #messages do
+  result[n + 2] = messages[n]
+end
+return result

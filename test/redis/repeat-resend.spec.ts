@@ -93,6 +93,18 @@ describe('a task that is to run once', () => {
   });
 });
 
+describe('a lock of another type', () => {
+  it('fails its whole call, also beside locks that are held or free', async ({ driver }) => {
+    const wrong = repeat('existing', 'b', { lock: 'wrong' });
+    await driver.broker.uniqueness.enqueue('default', [repeat('existing', 'a', { lock: 'held' })]);
+    await driver.redis.lpush(wrong.repeat.lock, 'text');
+    const locks = ['free', 'held'].map((lock) => repeat('existing', lock, { lock }));
+    await expect(driver.broker.uniqueness.enqueue('default', [...locks, wrong])).rejects.toThrow(WrongKeyTypeError);
+    expect(await driver.redis.exists(...['free', 'held', 'b'].map((id) => driver.keys.task(id)))).toBe(0);
+    expect(await driver.redis.type(wrong.repeat.lock)).toBe('list');
+  });
+});
+
 describe('two processes', () => {
   it.for(['reject', 'existing', 'latest', 'once'] as const)(
     'that race create one task: %s',

@@ -59,8 +59,8 @@ export class RedisUniqueness implements UniquenessRole {
       if (attempt > 1) argv[RESENT] = requests.map(({ madeId }) => (madeId ? 'i' : 'm')).join('');
       return (await this.scripts.run('produce', 'enqueueUnique', keys, argv)) ?? this.withLinks(queue, keys, argv);
     });
-    const [packed, parcels] = reply as [Buffer, Buffer];
-    return { replies: readRepeats(requests.length, packed), ...readCaused(queue, parcels) };
+    const [packed, parcels, ...messages] = reply as [Buffer, Buffer, ...Buffer[]];
+    return { replies: readRepeats(requests.length, packed, messages), ...readCaused(queue, parcels) };
   }
 
   async release(queue: string, lock: string, id: string): Promise<void> {

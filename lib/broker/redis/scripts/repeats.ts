@@ -1,7 +1,8 @@
 import { decodeTaskMessage, encodeTaskMessage } from '../../../wire/codec.js';
 import type { QueueKeys } from '../../../wire/keys.js';
+import type { TaskMessage } from '../../../wire/message.js';
 import { TASK_STATES, type TaskState } from '../../../wire/states.js';
-import type { Owner, RepeatPolicy, RepeatReply, RepeatRequest, StoredLock } from '../../uniqueness.js';
+import type { RepeatPolicy, RepeatReply, RepeatRequest, StoredLock } from '../../uniqueness.js';
 import { readScore, requireSeconds } from './arguments.js';
 import { PackedReader } from './packed-reader.js';
 import { queueKeys } from './queue-keys.js';
@@ -21,9 +22,9 @@ const LETTER: Readonly<Record<RepeatPolicy, string>> = {
 /** A call of enqueue-unique.lua. */
 export interface EncodedRepeats {
   readonly keys: string[];
-  /** A letter per request. */
+  /** The letters of all policies. */
   readonly policies: string;
-  /** The arguments after `policies`. */
+  /** The arguments after the named ones. */
   readonly rest: Argument[];
 }
 
@@ -32,22 +33,41 @@ export function encodeRepeats(queue: QueueKeys, requests: readonly RepeatRequest
   const keys = queueKeys('enqueueUnique', queue);
   const locks: string[] = [];
   const rest: Argument[] = [];
+  const runs: string[] = [];
   let policies = '';
-  for (const { message, processAt, repeat } of requests) {
-    const { policy, lock, ttl, limit } = repeat;
-    const task = `of task "${message.id}"`;
+  for (let i = 0; i < requests.length; i++) {
+    const request = requests[i]!;
+    const { message, repeat } = request;
     const key = queue.taskPrefix + message.id;
     keys.push(key);
-    locks.push(lock === '' ? key : lock);
-    policies += LETTER[policy];
-    rest.push(
-      encodeTaskMessage(message),
-      lock === '' ? '' : requireSeconds(ttl, `ttl of the lock ${task}`, 1),
-      processAt === undefined ? '' : requireSeconds(processAt, `processAt ${task}`),
-      limit === undefined ? '' : requireSeconds(limit, `limit ${task}`),
-    );
+    locks.push(repeat.lock === '' ? key : repeat.lock);
+    rest.push(encodeTaskMessage(message));
+    const next = requests[i + 1];
+    if (next && isSame(request, next)) continue;
+    pushRun(runs, i + 1, request);
+    if (!policies.includes(LETTER[repeat.policy])) policies += LETTER[repeat.policy];
   }
-  return { keys: keys.concat(locks), policies, rest };
+  return { keys: keys.concat(locks), policies, rest: rest.concat(runs) };
+}
+
+/** Whether two have the same policy and times. Only `once` has no lock. */
+const isSame = (one: RepeatRequest, other: RepeatRequest): boolean =>
+  one.repeat.policy === other.repeat.policy &&
+  one.repeat.ttl === other.repeat.ttl &&
+  one.processAt === other.processAt &&
+  one.repeat.limit === other.repeat.limit;
+
+/** @param last the index of the last task of the run, from 1 */
+function pushRun(runs: string[], last: number, { message, processAt, repeat }: RepeatRequest): void {
+  const { policy, lock, ttl, limit } = repeat;
+  const task = `of task "${message.id}"`;
+  runs.push(
+    String(last),
+    LETTER[policy],
+    lock === '' ? '' : requireSeconds(ttl, `ttl of the lock ${task}`, 1),
+    processAt === undefined ? '' : requireSeconds(processAt, `processAt ${task}`),
+    limit === undefined ? '' : requireSeconds(limit, `limit ${task}`),
+  );
 }
 
 const CODES: readonly (RepeatReply['status'] | undefined)[] = [
@@ -60,16 +80,23 @@ const CODES: readonly (RepeatReply['status'] | undefined)[] = [
 ];
 const ENQUEUED: RepeatReply = { status: 'enqueued' };
 
-/** @param packed what enqueue-unique.lua says of some of the requests */
-export function readRepeats(count: number, packed: Buffer): RepeatReply[] {
-  const replies = Array.from({ length: count }, () => ENQUEUED);
+/**
+ * @param packed what enqueue-unique.lua says of some of the requests
+ * @param messages of the existing tasks
+ */
+export function readRepeats(count: number, packed: Buffer, messages: readonly Buffer[]): RepeatReply[] {
+  const replies: RepeatReply[] = Array.from({ length: count }, () => ENQUEUED);
   const reader = new PackedReader(packed);
+  let found = 0;
   while (reader.more()) {
-    const [index, code] = [reader.count(), reader.count()];
-    const owner = readOwner(reader);
+    const index = reader.count();
+    const status = CODES[reader.count()]!;
+    const id = reader.text();
+    const state = readState(reader.text());
     const score = reader.text();
+    const message = status === 'existing' ? readMessage(messages[found++]!) : undefined;
     const processAt = score === '' ? undefined : readScore(score);
-    replies[index - 1] = { status: CODES[code]!, owner: { ...owner, processAt } };
+    replies[index - 1] = { status, owner: { id, state, message, processAt } };
   }
   return replies;
 }
@@ -80,25 +107,16 @@ export function readLocks(locks: readonly string[], packed: Buffer): StoredLock[
   return locks.flatMap((lock) => {
     const id = reader.text();
     const left = Number(reader.text());
-    const owner = readStanding(reader, id);
+    const owner = { id, state: readState(reader.text()), message: readMessage(reader.view()) };
     return id === '' || left === -2 ? [] : { lock, owner, expiresIn: left < 0 ? undefined : left };
   });
 }
 
-const readOwner = (reader: PackedReader): Owner => readStanding(reader, reader.text());
+const readState = (text: string): TaskState | undefined => TASK_STATES.find((one): one is TaskState => one === text);
 
-function readStanding(reader: PackedReader, id: string): Owner {
-  const state = reader.text();
-  const message = reader.view();
-  return {
-    id,
-    state: TASK_STATES.find((one): one is TaskState => one === state),
-    message: message.length === 0 ? undefined : readMessage(message),
-  };
-}
-
-/** `undefined` for a damaged one. */
-function readMessage(bytes: Buffer) {
+/** `undefined` for none, or a damaged one. */
+function readMessage(bytes: Buffer): TaskMessage | undefined {
+  if (bytes.length === 0) return undefined;
   try {
     return decodeTaskMessage(bytes);
   } catch {
