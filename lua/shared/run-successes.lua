@@ -110,7 +110,8 @@ do
     if values.err then return false end
     local c, waiting, message = values[1], values[2], values[3]
     local rest = sub(hint, 1, HINT_STEP - 1)
-    if not c or byte(c) ~= RUNNING or sub(c, FAILED_AT, STARTED_AT - 1) ~= NONE or sub(c, STARTED_AT) ~= rest then return nil end
+    if not c or byte(c) ~= RUNNING or sub(c, STARTED_AT) ~= rest then return false end
+    if sub(c, FAILED_AT, STARTED_AT - 1) ~= NONE then return nil end
     if not waiting or #waiting < STEP_SIZE or byte(waiting) ~= WAITING then return false end
     local open, begun = unpack_bytes('<I4I4', c, 2)
     if begun < 1 or open < begun then return false end

@@ -113,7 +113,8 @@ describe('a run on Redis', () => {
     ['c', 'succeeded', 'a:succeeded b:succeeded'],
     ['o', 'succeeded', 'a:succeeded b:succeeded'],
     ['s:b', 'failed', 'a:succeeded b:failed'],
-    ['s:a', 'failed', 'a:failed b:cancelled'],
+    // The link of its task knows all that its success writes.
+    ['s:a', 'succeeded', 'a:succeeded b:succeeded'],
     ['d:b', 'succeeded', 'a:succeeded b:succeeded'],
   ] as const)('is counted again when its field %s is damaged, and ends', async ([field, state, steps], { driver }) => {
     const session = new RunSession(driver);
@@ -128,6 +129,22 @@ describe('a run on Redis', () => {
     if (state === 'succeeded') await session.finish('b');
     expect(await session.states()).toEqual([state, steps]);
     if (state === 'failed') expect((await session.step(field.slice(2))).error).toBe('its record in Redis is damaged');
+    await session.expectNothingLeft();
+  });
+
+  it('counts a damaged step once that succeeds after the run was counted again, among others', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a'), step('b'), step('c'), step('z', { after: ['a', 'b', 'c'], onFailure: 'wait' })]);
+    const [a, b] = [(await session.claim('a'))!, (await session.claim('b'))!];
+    await driver.redis.hset(driver.keys.run('wf:1'), 's:a', 'x');
+    await driver.redis.hdel(driver.keys.run('wf:1'), 'c');
+    expect(await session.grow(step('b'))).toBe('taken');
+    expect(await session.states()).toEqual(['running', 'a:failed b:ready c:ready z:waiting']);
+    const settlements = [a, b].map(({ lease }) => ({ kind: 'done', lease, uniqueKey: '' }) as const);
+    session.took(await driver.exchange(settlements, 0));
+    expect(await session.states()).toEqual(['running', 'a:succeeded b:succeeded c:ready z:waiting']);
+    await session.finish('c', 'z');
+    expect((await session.stored()).state).toBe('succeeded');
     await session.expectNothingLeft();
   });
 
