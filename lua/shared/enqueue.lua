@@ -100,7 +100,7 @@ for i = 1, count do
   if not status then
     local key, lock, place = KEYS[i + 3], locks[i], places[i]
     local id = string.sub(key, id_start)
-    if lock then call('SET', lock, id, 'NX', 'EX', ttls[i]) end
+    if lock then call('SETEX', lock, ttls[i], id) end
     if lock and place then call('HSET', key, 'unique_key', lock) end
     if not place then
       if lock then
