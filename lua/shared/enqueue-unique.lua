@@ -224,10 +224,11 @@ local function move(task, at, policy)
   return true
 end
 
--- The id as the last field of a message: of a field that a message has twice, the last counts.
-local function id_field(id)
+-- The message with another id as its last field: of a field that a message has twice, the last counts.
+local function with_id(message, id)
   local length = #id
-  local bytes = { '\26' }
+  if length < 128 then return message .. '\26' .. string.char(length) .. id end
+  local bytes = { message, '\26' }
   while length >= 128 do
     bytes[#bytes + 1] = string.char(length % 128 + 128)
     length = math.floor(length / 128)
@@ -264,7 +265,7 @@ local function mend(owner, at)
 end
 
 local function replace(i, owner, own, policy, message, ttl, at, limit)
-  local lock, stored = KEYS[LOCKS + i], message .. id_field(owner.id)
+  local lock, stored = KEYS[LOCKS + i], with_id(message, owner.id)
   if policy == DEBOUNCE and limit ~= '' then
     local start_by = owner.state ~= 'retry' and field(owner, 'start_by') or limit
     if tonumber(at) > tonumber(start_by) then at = start_by end
