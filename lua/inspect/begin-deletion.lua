@@ -13,6 +13,8 @@
 --   10 waitingTasks
 --   11 runs
 --   12 batches
+--   13 fairRing
+--   14 fairHeld
 -- ARGV
 --   1 force: '1' also deletes tasks, and leaves alone what else the queue keeps
 --   2 now: seconds
@@ -22,7 +24,7 @@
 local call = redis.call
 local active = call('LLEN', KEYS[1])
 local waiting = call('LLEN', KEYS[3]) + call('SCARD', KEYS[8])
-for _, i in ipairs({ 4, 5, 6, 7, 9, 10 }) do
+for _, i in ipairs({ 4, 5, 6, 7, 9, 10, 13, 14 }) do
   waiting = waiting + call('ZCARD', KEYS[i])
 end
 local kept = call('ZCARD', KEYS[11]) + call('ZCARD', KEYS[12])

@@ -9,10 +9,13 @@
 --   6 groups
 --   7 aggregationSets
 --   8 waitingTasks
+--   9 fairRing
+--   10 fairHeld
 -- ARGV
 --   1 taskPrefix
 --   2 groupPrefix
 --   3 limit
+--   4 fairGroup: how the groups begin that are the lines of a fair queue
 -- Returns
 --   how many were deleted; -1 when nothing is left
 --
@@ -24,6 +27,10 @@ local number = call('LLEN', KEYS[1])
 local filled
 for _, i in ipairs({ 2, 3, 4, 5, 8 }) do
   if call('ZCARD', KEYS[i]) > 0 then filled = KEYS[i] end
+end
+local fair, key = KEYS[9], call('ZRANGE', KEYS[9], 0, 0)[1]
+if not key then
+  fair, key = KEYS[10], call('ZRANGE', KEYS[10], 0, 0)[1]
 end
 local group, set = call('SRANDMEMBER', KEYS[6]), call('ZRANGE', KEYS[7], 0, 0)[1]
 
@@ -56,6 +63,12 @@ if number > 0 then
   return delete(ids)
 end
 if filled then return empty(filled) end
+if key then
+  local line = ARGV[2] .. ARGV[4] .. key
+  local deleted = empty(line)
+  if call('EXISTS', line) == 0 then call('ZREM', fair, key) end
+  return deleted
+end
 if group then
   local deleted = empty(ARGV[2] .. group)
   if call('EXISTS', ARGV[2] .. group) == 0 then call('SREM', KEYS[6], group) end

@@ -13,16 +13,20 @@
 --   10 failedOn
 --   11 processed
 --   12 failed
+--   13 fairRing
+--   14 fairHeld
+--   15 fairTotal
 -- ARGV
 --   1 taskPrefix
 --   2 groupPrefix
 --   3 sample: how many tasks of each state are measured, and checked for the longest wait
 --   4 counted: how many groups are counted one by one; with more, they stand for all
 --   5 waitingGroup: the group of the tasks that wait for others
+--   6 fairGroup: how the groups begin that are the lines of a fair queue
 -- Returns
 --   the numbers of tasks pending, active, scheduled, retry, archived, completed and aggregating and of groups, whether it is paused,
---   the bytes, and as text the counters (processedOn, failedOn, processed, failed) and the oldest pending_since of the sample, and the number of tasks
---   that wait for others
+--   the bytes, and as text the counters (processedOn, failedOn, processed, failed) and the oldest pending_since of the sample, the number of tasks
+--   that wait for others, and that of tasks in lines, which are pending, too
 
 local call, try = redis.call, redis.pcall
 local sample, counted = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -45,6 +49,14 @@ local function estimate(ids, number)
 end
 
 local numbers, bytes, oldest = {}, 0, nil
+
+local function wait_of(id)
+  local since = try('HGET', ARGV[1] .. id, 'pending_since')
+  if type(since) == 'string' and string.match(since, '^%d+$') then
+    if not oldest or tonumber(since) < tonumber(oldest) then oldest = since end
+  end
+end
+
 for i = 1, 6 do
   local line = i <= 2
   local number = call(line and 'LLEN' or 'ZCARD', KEYS[i])
@@ -54,10 +66,7 @@ for i = 1, 6 do
     bytes = bytes + estimate(ids, number) + (weigh(KEYS[i]) or 0)
     if i == 1 then
       for n = 1, #ids do
-        local since = try('HGET', ARGV[1] .. ids[n], 'pending_since')
-        if type(since) == 'string' and string.match(since, '^%d+$') then
-          if not oldest or tonumber(since) < tonumber(oldest) then oldest = since end
-        end
+        wait_of(ids[n])
       end
     end
   end
@@ -85,6 +94,22 @@ bytes = bytes + estimate(weighed, waiting)
 local waits = ARGV[2] .. ARGV[5]
 numbers[16] = call('ZCARD', waits)
 if numbers[16] > 0 then bytes = bytes + estimate(call('ZRANGE', waits, 0, sample - 1), numbers[16]) end
+
+-- The first of some lines: of those whose turn is next, and of those that are held back.
+local in_lines, first = tonumber(call('GET', KEYS[15]) or 0) or 0, {}
+for i = 13, 14 do
+  local keys = call('ZRANGE', KEYS[i], 0, sample - 1)
+  for n = 1, #keys do
+    local id = try('ZRANGE', ARGV[2] .. ARGV[6] .. keys[n], 0, 0)[1]
+    if id then
+      first[#first + 1] = id
+      wait_of(id)
+    end
+  end
+end
+if #first == 0 then in_lines = 0 end
+numbers[17] = in_lines
+bytes = bytes + estimate(first, in_lines)
 
 numbers[9] = call('EXISTS', KEYS[8])
 numbers[10] = math.floor(bytes)

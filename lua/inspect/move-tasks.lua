@@ -10,6 +10,7 @@
 --   6 groups
 --   7 lease
 --   8 delayedGroups
+--   9 fairTotal
 -- ARGV
 --   1 taskPrefix
 --   2 groupPrefix
@@ -21,7 +22,8 @@
 --   8 at: the time they are scheduled for, in seconds
 --   9 maxArchived: archives only while fewer are archived; '' for any number
 --   10 waitingGroup: the group of the tasks that wait for others
---   11… ids
+--   11 fairGroup: how the groups begin that are the lines of a fair queue, whose tasks are pending
+--   12… ids
 -- Returns
 --   a letter per id: m moved, n no such task, a active, s in that state already, e elsewhere, c in an aggregation set,
 --   w waits for others, so that no time can be set, f the archive is full
@@ -42,6 +44,7 @@ call('LLEN', pending)
 call('SCARD', groups)
 call('ZCARD', lease)
 call('ZCARD', KEYS[8])
+call('GET', KEYS[9])
 
 local function leave_set(set, id, group)
   if try('ZREM', set, id) ~= 1 then return false end
@@ -135,7 +138,7 @@ local function extend_lock(lock, id, seconds)
   if left > 0 then call('PEXPIRE', lock, string.format('%.0f', left + seconds * 1000)) end
 end
 
-local runnable, joining = {}, {}
+local runnable, joining, left_lines = {}, {}, 0
 
 -- A task in `retry` stays there; one with a group joins it at that time.
 local function reschedule(key, id, state, group, lock, due)
@@ -154,6 +157,10 @@ local function move(id)
   local fields = try('HMGET', key, 'msg', 'state', 'group', 'unique_key', 'pending_since')
   local message, state, group, lock = fields[1], fields[2], fields[3] or '', fields[4]
   if state == 'active' then return 'a' end
+  local line = state == 'aggregating' and string.sub(group, 1, #ARGV[11]) == ARGV[11] and group
+  if line then
+    state, group = 'pending', ''
+  end
   if not message or not known[state] then return action == 'delete' and clear(key, id) or 'n' end
   if only ~= '' and state ~= only then return 'e' end
   if only == 'aggregating' then
@@ -165,7 +172,13 @@ local function move(id)
   if waits and action == 'schedule' then return 'w' end
   if action == 'archive' and max_archived and call('ZCARD', archived) >= max_archived then return 'f' end
   local due = (state == 'scheduled' or state == 'retry') and call('ZSCORE', sorted[state], id)
-  if not leave(state, group, id, fields[5]) then return state == 'aggregating' and 'c' or 'e' end
+  if line then
+    if not leave_set(ARGV[2] .. line, id) then return 'e' end
+    left_lines = left_lines + 1
+    call('HDEL', key, 'group')
+  elseif not leave(state, group, id, fields[5]) then
+    return state == 'aggregating' and 'c' or 'e'
+  end
   -- Or it would wait again after a retry.
   if waits then call('HDEL', key, 'group') end
   if action == 'delete' then
@@ -187,10 +200,11 @@ end
 
 find_places()
 local statuses = {}
-for i = 11, #ARGV do
+for i = 12, #ARGV do
   statuses[#statuses + 1] = move(ARGV[i])
 end
 if gone > 0 then call('LREM', pending, -gone, GONE) end
 spread('LPUSH', pending, runnable)
+if left_lines > 0 then call('SET', KEYS[9], math.max(0, (tonumber(call('GET', KEYS[9]) or 0) or 0) - left_lines)) end
 note_delayed_groups(KEYS[8], ARGV[4], joining)
 return table.concat(statuses)

@@ -10,7 +10,9 @@
 --   7 groups
 --   8 aggregationSets
 --   9 waitingTasks
---   10… the keys to delete
+--   10 fairRing
+--   11 fairHeld
+--   12… the keys to delete
 -- ARGV
 --   1 guards: how many of the keys show that the queue is in use
 -- Returns

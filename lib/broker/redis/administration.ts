@@ -1,7 +1,7 @@
 import type { Archives } from '../archives.js';
 import { type Clock, floorSeconds } from '../../clock.js';
 import { decodeTaskMessage, encodeTaskMessage } from '../../wire/codec.js';
-import { type Keyspace, type QueueKeys, WAITING_GROUP } from '../../wire/keys.js';
+import { FAIR_GROUP_PREFIX, type Keyspace, type QueueKeys, WAITING_GROUP } from '../../wire/keys.js';
 import { isAllowed } from '../../task/actions.js';
 import type { TaskState } from '../../wire/states.js';
 import type {
@@ -85,7 +85,7 @@ export class RedisAdministration implements AdministrationRole {
         'monitor',
         'getTask',
         [task, keys.scheduled, keys.retry, keys.waitingTasks],
-        [id, WAITING_GROUP],
+        [id, WAITING_GROUP, FAIR_GROUP_PREFIX],
       )) as Buffer[];
       if (!old) return 'missing';
       const before = decodeTaskMessage(old);
@@ -93,7 +93,12 @@ export class RedisAdministration implements AdministrationRole {
         return isAllowed('edit', String(state) as TaskState) ? 'different' : 'notEditable';
       }
       const message = encodeTaskMessage({ ...before, payload });
-      const reply = await this.scripts.run('monitor', 'updatePayload', [task], [old, message, WAITING_GROUP]);
+      const reply = await this.scripts.run(
+        'monitor',
+        'updatePayload',
+        [task],
+        [old, message, WAITING_GROUP, FAIR_GROUP_PREFIX],
+      );
       const status = UPDATED[reply as number];
       if (status) return status;
     }
@@ -121,7 +126,7 @@ export class RedisAdministration implements AdministrationRole {
     const { action, at = '', maxArchived } = step;
     const keys = this.keyspace.queue(queue);
     const place = from?.state === 'waiting' ? ['aggregating', WAITING_GROUP] : [from?.state ?? '', from?.group ?? ''];
-    const how = [String(at), String(maxArchived ?? ''), WAITING_GROUP];
+    const how = [String(at), String(maxArchived ?? ''), WAITING_GROUP, FAIR_GROUP_PREFIX];
     const statuses: MoveStatus[] = [];
     for (let first = 0; first < ids.length; first += MOVE_BATCH_SIZE) {
       const some = ids.slice(first, first + MOVE_BATCH_SIZE);

@@ -1,5 +1,5 @@
 import { type Clock, floorSeconds } from '../../clock.js';
-import type { Keyspace, QueueKeys } from '../../wire/keys.js';
+import { FAIR_GROUP_PREFIX, type Keyspace, type QueueKeys } from '../../wire/keys.js';
 import type { DeletionOptions, DeletionStatus } from '../inspection.js';
 import type { RedisConnections } from './connection/connections.js';
 import { queueKeys } from './scripts/queue-keys.js';
@@ -55,7 +55,7 @@ export class QueueDeletion {
     onProgress: DeletionOptions['onProgress'],
     signal: DeletionOptions['signal'],
   ): Promise<void> {
-    const argv = [keys.taskPrefix, keys.groupPrefix, String(DELETE_BATCH_SIZE)];
+    const argv = [keys.taskPrefix, keys.groupPrefix, String(DELETE_BATCH_SIZE), FAIR_GROUP_PREFIX];
     for (let deleted = 0; ;) {
       const some = (await this.scripts.run('monitor', 'deleteSome', queueKeys('deleteSome', keys), argv)) as number;
       if (some < 0) return;

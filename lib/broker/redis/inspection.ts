@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
-import { type Keyspace, utcDay, WAITING_GROUP } from '../../wire/keys.js';
+import { type Keyspace, utcDay, FAIR_GROUP_PREFIX, WAITING_GROUP } from '../../wire/keys.js';
 import { TASK_STATES } from '../../wire/states.js';
 import {
   MAX_COUNTED_GROUPS,
@@ -77,13 +77,23 @@ export class RedisInspection implements InspectionRole {
         keys.failedOn(day),
         processed,
         failed,
+        keys.fairRing,
+        keys.fairHeld,
+        keys.fairTotal,
       ],
-      [keys.taskPrefix, keys.groupPrefix, String(SAMPLE_SIZE), String(MAX_COUNTED_GROUPS), WAITING_GROUP],
+      [
+        keys.taskPrefix,
+        keys.groupPrefix,
+        String(SAMPLE_SIZE),
+        String(MAX_COUNTED_GROUPS),
+        WAITING_GROUP,
+        FAIR_GROUP_PREFIX,
+      ],
     )) as readonly (number | Buffer)[];
     const at = (index: number): number => toCount(String(reply[index]));
     const since = readNanoseconds(String(reply[14]));
     return {
-      pending: at(0),
+      pending: at(0) + at(16),
       active: at(1),
       scheduled: at(2),
       retry: at(3),
@@ -117,7 +127,7 @@ export class RedisInspection implements InspectionRole {
   async getTask(queue: string, id: string): Promise<StoredTask | undefined> {
     const keys = this.keyspace.queue(queue);
     const read = [keys.task(id), keys.scheduled, keys.retry, keys.waitingTasks];
-    const reply = await this.scripts.run('monitor', 'getTask', read, [id, WAITING_GROUP]);
+    const reply = await this.scripts.run('monitor', 'getTask', read, [id, WAITING_GROUP, FAIR_GROUP_PREFIX]);
     if ((reply as unknown[]).length === 0) return undefined;
     const [bytes, stateText, result, score, hasResult, since] = reply as Reply;
     const state = TASK_STATES.find((known) => known === stateText.toString());

@@ -147,6 +147,46 @@ export function exerciseFairness(it: DriverTest): void {
       expect(keys((await driver.exchange([], 20)).tasks)).toBe('aaa');
     });
 
+    it('shows the tasks of its lines as pending, with the longest wait', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue([...tasksOf('a', 3), ...tasksOf('b', 2, { concurrency: 1 })]);
+      driver.clock.advance(7_000);
+      const numbers = () => driver.broker.inspection.describeQueue('default');
+      expect(await numbers()).toMatchObject({ pending: 5, aggregating: 0, groups: 0, latency: 7_000 });
+      expect(await driver.broker.inspection.getTask('default', 'a-2')).toMatchObject({
+        state: 'pending',
+        pendingSince: driver.clock.now() - 7_000,
+      });
+      await driver.take(10);
+      expect(await numbers()).toMatchObject({ pending: 1, active: 4, latency: 7_000 });
+    });
+
+    it('lets tasks of its lines be deleted, archived and run by hand', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue(tasksOf('a', 4));
+      const move = (action: 'run' | 'archive' | 'delete', id: string) =>
+        driver.broker.administration.moveTasks('default', action, [id]);
+      expect(await move('delete', 'a-1')).toEqual(['moved']);
+      expect(await move('archive', 'a-2')).toEqual(['moved']);
+      expect(await move('run', 'a-3')).toEqual(['same']);
+      const other = Buffer.from('other');
+      expect(await driver.broker.administration.updatePayload('default', 'a-4', other)).toBe('updated');
+      expect(await driver.broker.inspection.describeQueue('default')).toMatchObject({ pending: 2, archived: 1 });
+      expect(await move('run', 'a-2')).toEqual(['moved']);
+      expect(ids(await driver.take(9)).sort()).toEqual(['a-2', 'a-3', 'a-4']);
+    });
+
+    it('is deleted with its lines', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue([...tasksOf('a', 3, { weight: 2 }), ...tasksOf('b', 2, { concurrency: 1 })]);
+      const held = await driver.take(9);
+      await driver.settle(...held.map(done));
+      await driver.enqueue(tasksOf('b', 2, { concurrency: 1 }, 5));
+      expect(await driver.broker.administration.deleteQueue('default', { force: false })).toBe('notEmpty');
+      expect(await driver.broker.administration.deleteQueue('default', { force: true })).toBe('deleted');
+      expect(await driver.world.dump()).toEqual({});
+    });
+
     it('leaves nothing behind when all has ended', async ({ driver }) => {
       beFair(driver);
       await driver.enqueue([...tasksOf('a', 3, { weight: 2, concurrency: 5 }), ...tasksOf('b', 1)]);

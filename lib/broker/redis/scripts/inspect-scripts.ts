@@ -25,8 +25,11 @@ export const INSPECT_SCRIPTS = {
       'failedOn',
       'processed',
       'failed',
+      'fairRing',
+      'fairHeld',
+      'fairTotal',
     ],
-    argv: ['taskPrefix', 'groupPrefix', 'sample', 'counted', 'waitingGroup'],
+    argv: ['taskPrefix', 'groupPrefix', 'sample', 'counted', 'waitingGroup', 'fairGroup'],
   },
   groups: { file: 'inspect/groups', keys: ['groups'], argv: ['groupPrefix', 'cursor', 'count'] },
   listSorted: {
@@ -43,7 +46,7 @@ export const INSPECT_SCRIPTS = {
   noteCancelled: { keys: ['cancellations', 'cancellationDetails'], argv: [] },
   moveTasks: {
     file: 'inspect/move-tasks',
-    keys: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'lease', 'delayedGroups'],
+    keys: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'lease', 'delayedGroups', 'fairTotal'],
     argv: [
       'taskPrefix',
       'groupPrefix',
@@ -55,9 +58,10 @@ export const INSPECT_SCRIPTS = {
       'at',
       'maxArchived',
       'waitingGroup',
+      'fairGroup',
     ],
   },
-  updatePayload: { file: 'inspect/update-payload', keys: ['task'], argv: ['old', 'new', 'waitingGroup'] },
+  updatePayload: { file: 'inspect/update-payload', keys: ['task'], argv: ['old', 'new', 'waitingGroup', 'fairGroup'] },
   beginDeletion: {
     file: 'inspect/begin-deletion',
     keys: [
@@ -73,13 +77,26 @@ export const INSPECT_SCRIPTS = {
       'waitingTasks',
       'runs',
       'batches',
+      'fairRing',
+      'fairHeld',
     ],
     argv: ['force', 'now'],
   },
   deleteSome: {
     file: 'inspect/delete-some',
-    keys: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'aggregationSets', 'waitingTasks'],
-    argv: ['taskPrefix', 'groupPrefix', 'limit'],
+    keys: [
+      'pending',
+      'scheduled',
+      'retry',
+      'archived',
+      'completed',
+      'groups',
+      'aggregationSets',
+      'waitingTasks',
+      'fairRing',
+      'fairHeld',
+    ],
+    argv: ['taskPrefix', 'groupPrefix', 'limit', 'fairGroup'],
   },
   sweepQueue: {
     file: 'inspect/sweep-queue',
@@ -93,6 +110,8 @@ export const INSPECT_SCRIPTS = {
       'groups',
       'aggregationSets',
       'waitingTasks',
+      'fairRing',
+      'fairHeld',
     ],
     argv: ['guards'],
   },
@@ -106,6 +125,6 @@ export const INSPECT_SCRIPTS = {
   getTask: {
     file: 'inspect/get-task',
     keys: ['task', 'scheduled', 'retry', 'waitingTasks'],
-    argv: ['id', 'waitingGroup'],
+    argv: ['id', 'waitingGroup', 'fairGroup'],
   },
 } as const satisfies Record<string, ScriptShape>;
