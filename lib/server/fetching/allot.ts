@@ -5,14 +5,20 @@ export interface Share {
   readonly backlog: number;
 }
 
+/** With more queues than this, a draw is for several slots: an exchange costs more than a task of it. */
+const MANY_QUEUES = 8;
+/** So many of them are drawn in a round, about. */
+const QUEUES_PER_ROUND = 4;
+
 /**
  * Divides free slots among queues, so that batches give the shares that asynq's polling of single
  * tasks gives in the long run.
  *
  * For each task asynq shuffles the weighted list of queues and takes from the first that has one.
  * A queue with tasks is first with the probability of its weight, divided by the sum of the weights
- * of all queues with tasks. Each slot here is one such draw. Strict: the highest priority first,
- * until its backlog is covered; queues of equal priority are drawn evenly.
+ * of all queues with tasks. Each slot here is one such draw. With many queues a draw is
+ * for several slots, which gives the same shares over some rounds. Strict: the highest priority first, until its
+ * backlog is covered; queues of equal priority are drawn evenly.
  *
  * @returns slots per share, in order
  */
@@ -37,7 +43,7 @@ export function allot(free: number, shares: readonly Share[], strict: boolean, r
   return taken;
 }
 
-/** Draws slot by slot among `candidates`; a queue drops out when its backlog is covered. */
+/** Draws among `candidates`; a queue drops out when its backlog is covered. */
 function draw(
   slots: number,
   shares: readonly Share[],
@@ -46,6 +52,7 @@ function draw(
   random: () => number,
 ): number {
   let open = candidates.filter((index) => shares[index]!.backlog > 0);
+  const slotsPerDraw = open.length > MANY_QUEUES ? Math.ceil(slots / QUEUES_PER_ROUND) : 1;
   let drawn = 0;
   while (drawn < slots && open.length > 0) {
     if (open.length === 1) {
@@ -55,8 +62,9 @@ function draw(
       return drawn + rest;
     }
     const index = pick(open, shares, random);
-    taken[index]! += 1;
-    drawn += 1;
+    const given = Math.min(slotsPerDraw, slots - drawn, shares[index]!.backlog - taken[index]!);
+    taken[index]! += given;
+    drawn += given;
     if (taken[index]! >= shares[index]!.backlog) open = open.filter((other) => other !== index);
   }
   return drawn;

@@ -96,4 +96,42 @@ describe('allot', () => {
     const [first] = longRun(2_000, 5, equals, (slots) => allot(slots, equals, true, random));
     expect(Math.abs(first! - 0.5)).toBeLessThan(0.03);
   });
+
+  describe('with a hundred busy queues', () => {
+    const many = Array.from({ length: 100 }, (_, index) => ({ priority: 1 + (index % 4), backlog: Infinity }));
+    const SUM = 250;
+
+    it('gives several slots to each of a few queues, and the weights themselves in the long run', () => {
+      const random = generator(17);
+      const rounds = 20_000;
+      const sums = many.map(() => 0);
+      for (let round = 0; round < rounds; round++) {
+        const taken = allot(50, many, false, random);
+        expect(taken.filter((count) => count > 0).length).toBeLessThanOrEqual(4);
+        taken.forEach((count, index) => (sums[index]! += count));
+      }
+      const slots = sums.reduce((a, b) => a + b, 0);
+      expect(slots).toBe(50 * rounds);
+      const shares = sums.map((sum, index) => (sum / slots / many[index]!.priority) * SUM);
+      for (const share of shares) expect(Math.abs(share - 1)).toBeLessThan(0.25);
+      const byPriority = [1, 2, 3, 4].map((priority) =>
+        sums.filter((_, index) => many[index]!.priority === priority).reduce((a, b) => a + b, 0),
+      );
+      byPriority.forEach((sum, index) => expect(Math.abs(sum / slots - (25 * (index + 1)) / SUM)).toBeLessThan(0.005));
+    });
+
+    it('draws on where a backlog is smaller, and leaves no slot free', () => {
+      const random = generator(19);
+      const short = many.map((share, index) => ({ ...share, backlog: index % 3 }));
+      const taken = allot(50, short, false, random);
+      expect(taken.reduce((a, b) => a + b, 0)).toBe(50);
+      taken.forEach((count, index) => expect(count).toBeLessThanOrEqual(short[index]!.backlog));
+    });
+
+    it('keeps to the highest priority when strict', () => {
+      const taken = allot(50, many, true, generator(23));
+      expect(taken.reduce((a, b) => a + b, 0)).toBe(50);
+      taken.forEach((count, index) => many[index]!.priority < 4 && expect(count).toBe(0));
+    });
+  });
 });
