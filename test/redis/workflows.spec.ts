@@ -134,16 +134,22 @@ describe('a run on Redis', () => {
 
   it('counts a damaged step once that succeeds after the run was counted again, among others', async ({ driver }) => {
     const session = new RunSession(driver);
-    await session.start([step('a'), step('b'), step('c'), step('z', { after: ['a', 'b', 'c'], onFailure: 'wait' })]);
+    await session.start([
+      step('a'),
+      step('b'),
+      step('c'),
+      step('d'),
+      step('z', { after: ['a', 'b', 'c', 'd'], onFailure: 'wait' }),
+    ]);
     const [a, b] = [(await session.claim('a'))!, (await session.claim('b'))!];
     await driver.redis.hset(driver.keys.run('wf:1'), 's:a', 'x');
     await driver.redis.hdel(driver.keys.run('wf:1'), 'c');
     expect(await session.grow(step('b'))).toBe('taken');
-    expect(await session.states()).toEqual(['running', 'a:failed b:ready c:ready z:waiting']);
+    expect(await session.states()).toEqual(['running', 'a:failed b:ready c:ready d:ready z:waiting']);
     const settlements = [a, b].map(({ lease }) => ({ kind: 'done', lease, uniqueKey: '' }) as const);
     session.took(await driver.exchange(settlements, 0));
-    expect(await session.states()).toEqual(['running', 'a:succeeded b:succeeded c:ready z:waiting']);
-    await session.finish('c', 'z');
+    expect(await session.states()).toEqual(['running', 'a:succeeded b:succeeded c:ready d:ready z:waiting']);
+    await session.finish('c', 'd', 'z');
     expect((await session.stored()).state).toBe('succeeded');
     await session.expectNothingLeft();
   });
