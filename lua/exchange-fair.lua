@@ -25,7 +25,7 @@
 --   7 limits
 --   8 since
 --   9 results
---   10… as exchange.lua; then those of shared/fair.lua
+--   10… as exchange.lua, those of shared/fair.lua before the members
 -- Returns
 --   as exchange.lua; before the backlog the milliseconds until a key that its own limit holds back may have room, 0 when there is none
 

@@ -27,7 +27,7 @@
 --   7 limits: empty, or "active rate window": active tasks in the fleet, and starts per window of milliseconds; 0 is no limit
 --   8 since: '1' also returns since when each claimed task was pending; else empty
 --   9 results: packed, those of tasks that are done, in the order of the settlements ('' without one); empty when there are none
---   10… the fences: see shared/fence.lua; then per settlement but a plain `done`: index, kind, '1' if it names a key, message, time ('1': a revoked task), result
+--   10… the fences: see shared/fence.lua; then per settlement but a plain `done`: index, kind, '1' if it names a key, message, time ('1': a revoked task), result; for `exchangeLinked` the members among those that are done: see shared/only-members.lua
 -- Returns
 --   nil from `exchange` when the queue has links: nothing was read or written, `exchangeLinked` does it;
 --   from that, while there are links: an array of what follows, who watches each claimed task (as L.links_of packs it), and the parcels

@@ -67,6 +67,8 @@ export type Settlement =
       readonly result?: Buffer | undefined;
       /** The step whose result this is, as the claim has returned it. */
       readonly step?: Extract<Watcher, { k: 'r' }> | undefined;
+      /** The batch that it is a member of, when the claim has returned nobody else who watches it. */
+      readonly member?: string | undefined;
       readonly revoked?: true;
       readonly reason?: string | undefined;
     }

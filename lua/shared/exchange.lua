@@ -63,8 +63,8 @@ if linked and not L then return nil end
 if not linked then L = nil end
 if L then
   L.open(task_prefix, now, now_nanos)
-  function L.reply(list, ids)
-    return { cmsgpack.pack(list), ids and L.links_of(ids) or '', L.parcels() }
+  function L.reply(list, claimed)
+    return { cmsgpack.pack(list), claimed and L.links_of(claimed) or '', L.parcels() }
   end
 end
 
@@ -119,7 +119,7 @@ else
   end
 
   -- Those that count move to the front of `ids`, and the hashes to delete to the front of the hashes in KEYS.
-  local special, done, failures, unfinished, items = {}, 0, 0, 0, L and {}
+  local special, done, failures, unfinished, items = {}, 0, 0, 0, {}
   results = L and results ~= '' and cmsgpack.unpack(results)
   for i = 1, count do
     local id, item = ids[i], specials[i]
@@ -135,10 +135,7 @@ else
     else
       number = number + 1
       ids[number], settled[id] = id, LISTED
-      if L then
-        local result = results and results[i] or ''
-        items[number] = item or result ~= '' and result
-      end
+      if item or results then items[number] = item or results[i] ~= '' and results[i] end
       if item then
         item.id, item.task = id, KEYS[HASHES + i]
         special[#special + 1] = item
@@ -152,6 +149,14 @@ else
         unfinished = unfinished + 1
       end
     end
+  end
+  if L then
+    local plainly = lost == 0 and not results
+    for n = 1, #special do
+      local item = special[n]
+      plainly = plainly and item.kind == DONE and item.time ~= '1' and item.result == ''
+    end
+    L.prepare(ids, number, plainly)
   end
   local total = read_counter(processed_total, MAX_TOTAL)
   read_counter(processed_on, FAR_FROM_MAX)
@@ -367,11 +372,5 @@ if n > 0 then
   end
 end
 if F then F.finish(reply) end
-if L then
-  local claimed = {}
-  for i = 1, n do
-    claimed[i] = leases[2 * i]
-  end
-  return L.reply(reply, claimed)
-end
+if L then return L.reply(reply, leases) end
 return cmsgpack.pack(reply)

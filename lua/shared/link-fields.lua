@@ -174,11 +174,14 @@ do
     return others, left
   end
 
-  -- Who watches these tasks, packed: a link or JSON of each, in order ('' of one that nobody watches but its batch); then, once per batch,
-  -- what the ids of its members begin with, and JSON. Empty when there is nothing.
-  function L.links_of(ids)
-    local count = #ids
+  -- Who watches the tasks of these leases (score and id of each), packed: once per batch, what the ids of its members begin with, and JSON; then, as a list of its own, a
+  -- link or JSON of each task, in order ('' of one that nobody watches but its batch), if there is one. Empty when there is nothing.
+  function L.links_of(leases)
+    local ids, count = {}, #leases / 2
     if count == 0 or not L.has_links then return '' end
+    for i = 1, count do
+      ids[i] = leases[2 * i]
+    end
     local found, members, any = nil, nil, false
     for first = 1, count, 1000 do
       local last = first + 999 < count and first + 999 or count
@@ -193,7 +196,7 @@ do
           local id = ids[first + i - 1]
           local batch = byte(id) == BATCH and L.batch_of(id)
           if batch then
-            members, any = members or {}, true
+            members = members or {}
             members[batch] = true
           end
         end
@@ -201,11 +204,13 @@ do
       end
       found = found or page
     end
+    if not any and not members then return '' end
     if members then L.load_parts() end
+    local batches = {}
     for batch in pairs(members or {}) do
-      found[#found + 1] = batch .. '~'
-      found[#found + 1] = cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
+      batches[#batches + 1] = batch .. '~'
+      batches[#batches + 1] = cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
     end
-    return any and cmsgpack.pack(found) or ''
+    return cmsgpack.pack(batches, any and found or {})
   end
 end

@@ -3,7 +3,15 @@
 -- The last argument names the script.
 local script = table.remove(ARGV)
 local L, F = {}, nil
--- Includes shared/links.lua
+local function make_engine()
+  -- Includes shared/links.lua
+end
+
+if script == 'exchangeLinked' or script == 'exchangeFairLinked' then
+  -- Includes shared/only-members.lua
+else
+  make_engine()
+end
 
 if script == 'exchangeLinked' then
   -- Includes shared/exchange.lua

@@ -143,11 +143,11 @@ export const leaseOf = (id: string, expiresAt: number): Lease => ({ queue: 'defa
 
 type Kind<K extends Settlement['kind']> = Extract<Settlement, { kind: K }>;
 
-export const done = ({ lease, message }: LeasedTask): Kind<'done'> => ({
-  kind: 'done',
-  lease,
-  uniqueKey: message.uniqueKey,
-});
+export const done = ({ lease, message, links }: LeasedTask): Kind<'done'> => {
+  const settlement = { kind: 'done', lease, uniqueKey: message.uniqueKey } as const;
+  const [link] = links ?? [];
+  return link?.k === 'b' && links?.length === 1 ? { ...settlement, member: link.batch } : settlement;
+};
 
 export const completion = ({ lease, message }: LeasedTask, expiresAt: number, result?: Buffer): Kind<'complete'> => ({
   kind: 'complete',

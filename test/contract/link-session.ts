@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { EnqueueStatus, LeasedTask } from '../../lib/broker/broker.js';
+import type { EnqueueStatus, LeasedTask, Settlement } from '../../lib/broker/broker.js';
 import type {
   Caused,
   LinkedRequest,
@@ -119,7 +119,7 @@ export class LinkSession {
     const { queue } = task.lease;
     const message = { ...task.message, errorMsg: reason };
     const settlement = {
-      done: () => ({ ...done(task), result: Buffer.from('result') }),
+      done: () => this.success(task),
       complete: () => ({
         kind: 'complete' as const,
         lease: task.lease,
@@ -133,6 +133,12 @@ export class LinkSession {
     const reply = this.took(await this.driver.exchange([settlement], take, queue));
     expect(reply.settled).toEqual(['settled']);
     return reply.tasks;
+  }
+
+  /** As a server settles it: of a member of a batch nobody wants the result. */
+  private success(task: LeasedTask): Settlement {
+    const settlement = done(task);
+    return settlement.member === undefined ? { ...settlement, result: Buffer.from('result') } : settlement;
   }
 
   /** Carries what is in hand until nothing is left; `times`: each parcel as often, the last first from the second time on. */

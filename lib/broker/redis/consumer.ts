@@ -27,6 +27,7 @@ import { ExchangeKeys, fairArguments, fairKeys, queueKeys } from './scripts/queu
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
 import type { StoredResults } from './stored-results.js';
+import { encodeSettledMembers } from './scripts/settled-members.js';
 import { encodeSettlements } from './scripts/settlements.js';
 
 /**
@@ -98,10 +99,12 @@ export class RedisConsumer implements ConsumerRole {
     }
     const [unlinked, linked] = isFair ? FAIR_SCRIPTS : PLAIN_SCRIPTS;
     const run = (script: typeof unlinked | typeof linked): Promise<unknown> =>
-      this.scripts.run('consume', script, keys, argv).catch((error: unknown) => {
-        if (wasSent(error)) for (const lease of batch.leases) this.unanswered.add(lease);
-        throw error;
-      });
+      this.scripts
+        .run('consume', script, keys, script === linked ? argv.concat(encodeSettledMembers(settle)) : argv)
+        .catch((error: unknown) => {
+          if (wasSent(error)) for (const lease of batch.leases) this.unanswered.add(lease);
+          throw error;
+        });
     const answer = run(now < (this.linkedUntil.get(queue) ?? 0) ? linked : unlinked);
     const trimming = batch.archivedIds.length > 0 ? this.trim(queue, batch.archivedIds, now) : undefined;
     const replied = ((await answer) ?? (await run(linked))) as Buffer | [Buffer, Buffer, Buffer];
@@ -120,7 +123,7 @@ export class RedisConsumer implements ConsumerRole {
       for (const index of lost) if (this.wasStored(settle[index - 1]!.lease, now)) settled[index - 1] = 'settled';
     }
     if (batch.results.length > 0) this.shared.stored.settled(settle, settled);
-    const taken = new LeasedTasks(queue, links && new LeasedLinks(queue, links, reply.remaining / (since ? 3 : 2)));
+    const taken = new LeasedTasks(queue, links && new LeasedLinks(queue, links));
     readTasks(taken, expiresAt, reply, since);
     const { tasks, damaged } = taken;
     const answered = { settled, tasks, damaged, backlog, limitedFor, ...(isFair && { opensIn }) };

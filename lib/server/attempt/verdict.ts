@@ -35,6 +35,10 @@ export class Verdicts {
     if (message.retention <= 0 || message.retention === TECHNICAL_RETENTION) {
       const uniqueKey = message.uniqueKey;
       if (!task.links) return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey }, result };
+      const [first] = task.links;
+      if (first?.k === 'b' && task.links.length === 1) {
+        return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey, member: first.batch }, result };
+      }
       // A run keeps the results of its steps; nobody else who waits reads them.
       const step = task.linkOf('r');
       const kept = step && this.resultBytes(task, result);

@@ -4,6 +4,7 @@ import { request } from '../../support/messages.js';
 import { BatchSession, CALLS, HOME } from '../batch-session.js';
 import { type Driver, type DriverTest, expectUnchanged } from '../driver.js';
 import { exerciseBatchCrashes } from './batch-crashes.js';
+import { exerciseBatchSuccesses } from './batch-successes.js';
 import { exerciseBatchLinks } from './batch-links.js';
 
 const later = (driver: Driver, seconds: number): void => driver.clock.advance(seconds * 1000);
@@ -465,5 +466,6 @@ export function exerciseBatches(it: DriverTest): void {
   });
 
   exerciseBatchCrashes(it);
+  exerciseBatchSuccesses(it);
   exerciseBatchLinks(it);
 }

@@ -7,29 +7,28 @@ const STEP = 'r'.charCodeAt(0);
 
 /** Who watches the tasks that a script has leased, as L.links_of of links.lua packs it. */
 export class LeasedLinks {
-  private readonly values: Buffer[] = [];
+  private readonly values: PackedReader | undefined;
   /** By what the ids of members of a batch begin with. */
   private readonly members: ReadonlyMap<string, readonly Watcher[]> | undefined;
-  private position = 0;
 
-  /** @param count how many tasks were leased */
   constructor(
     private readonly queue: string,
     packed: Buffer,
-    count: number,
   ) {
     if (packed.length === 0) return;
     const reader = new PackedReader(packed);
-    for (let left = count; left > 0; left--) this.values.push(reader.view());
-    if (!reader.more()) return;
-    const members = new Map<string, readonly Watcher[]>();
-    while (reader.more()) members.set(reader.text(), readWatchers(reader.text()));
-    this.members = members;
+    if (reader.more()) {
+      const members = new Map<string, readonly Watcher[]>();
+      while (reader.more()) members.set(reader.text(), readWatchers(reader.text()));
+      this.members = members;
+    }
+    reader.nextList();
+    this.values = reader;
   }
 
   /** Who watches the next task; undefined when nobody does. */
   next(id: string): readonly Watcher[] | undefined {
-    const value = this.values[this.position++];
+    const value = this.values?.more() ? this.values.view() : undefined;
     if (!value?.length) return this.members?.get(id.slice(0, id.lastIndexOf('~') + 1));
     return value[0] === STEP ? [stepOf(this.queue, value)] : readWatchers(value.toString());
   }

@@ -22,13 +22,13 @@ export class PackedReader {
     this.left = bytes.length === 0 ? 0 : this.arrayLength();
   }
 
-  /** How many elements have not been read. */
-  get remaining(): number {
-    return this.left;
-  }
-
   more(): boolean {
     return this.left > 0;
+  }
+
+  /** Goes on to the list that was packed behind this one, whose elements have all been read. */
+  nextList(): void {
+    this.left = this.arrayLength();
   }
 
   /** The next element as a view of the reply, not a copy. */
