@@ -1,6 +1,8 @@
 import { type Command, Option } from 'commander';
 import { OUTBOX_DIALECTS, type OutboxDialect, outboxSchema } from '../../outbox/sql/schema.js';
+import { tableOption } from '../tree/outbox-rows.js';
 import { addCommand, addGroup, type Invocation } from '../tree/tree.js';
+import { addOutboxRows } from './outbox-rows.js';
 
 interface SchemaFlags {
   readonly dialect: OutboxDialect;
@@ -8,7 +10,7 @@ interface SchemaFlags {
 }
 
 export function addOutboxCommands(root: Command, invocation: Invocation): void {
-  const group = addGroup(root, 'outbox', 'help with the outbox in a database');
+  const group = addGroup(root, 'outbox', 'the outbox in a database: its tables and rows');
   addCommand<SchemaFlags>(group, invocation, {
     usage: 'sql',
     summary: 'print the SQL that makes the tables of an outbox; it connects to nothing',
@@ -16,7 +18,7 @@ export function addOutboxCommands(root: Command, invocation: Invocation): void {
       new Option('--dialect <name>', 'the database; mysql is for MariaDB, too')
         .choices(OUTBOX_DIALECTS)
         .makeOptionMandatory(),
-      new Option('--table <name>', 'the table of rows (default: asynq_outbox)'),
+      tableOption(),
     ],
     examples: ['outbox sql --dialect postgres', 'outbox sql --dialect mysql --table mail_outbox'],
     run: (context) => {
@@ -24,4 +26,5 @@ export function addOutboxCommands(root: Command, invocation: Invocation): void {
       for (const statement of outboxSchema(dialect, table)) context.print(`${statement};\n`);
     },
   });
+  addOutboxRows(group, invocation);
 }

@@ -46,7 +46,7 @@ const runnerOfMysql =
     return Array.isArray(rows) ? (rows as SqlRow[]) : [];
   };
 
-class MysqlDatabase implements SqlDatabase {
+export class MysqlDatabase implements SqlDatabase {
   readonly dialect = MYSQL;
 
   constructor(private readonly pool: MysqlPool) {}

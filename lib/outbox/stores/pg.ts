@@ -26,7 +26,7 @@ export const runnerOfPg =
   async ({ text, values }) =>
     (await client.query(text, [...values])).rows as readonly SqlRow[];
 
-class PgDatabase implements SqlDatabase {
+export class PgDatabase implements SqlDatabase {
   readonly dialect = POSTGRES;
   readonly listen: SqlDatabase['listen'];
 
