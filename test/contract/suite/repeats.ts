@@ -126,6 +126,19 @@ export function exerciseRepeats(it: DriverTest): void {
       expect((await driver.queue()).pending).toEqual(['a']);
     });
 
+    it.for([127, 128, 300, 20_000])(
+      'keeps the id of the task that it replaces, of %d letters',
+      async (length, { driver }) => {
+        const id = 'i'.repeat(length);
+        await enqueue(driver, repeat('replace', id));
+        await enqueue(driver, repeat('replace', 'b'));
+        const { tasks } = await driver.queue();
+        expect(Object.keys(tasks)).toEqual([id]);
+        expect(tasks[id]!.message).toMatchObject({ id, payload: Buffer.from('b') });
+        expect((await driver.takeOne()).message.id).toBe(id);
+      },
+    );
+
     it.for(['active', 'archived'] as const)('does not replace a task that is %s', async (state, { driver }) => {
       await first(driver, 'replace', state);
       const [reply] = await enqueue(driver, repeat('replace', 'b'));
