@@ -1,8 +1,10 @@
 import type { RepeatPolicy } from '../task/repeats.js';
 import type { TaskMessage } from '../wire/message.js';
 import type { TaskState } from '../wire/states.js';
-import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
+import type { Acknowledge } from '../task/acknowledge.js';
+import type { EnqueueRequest, EnqueueStatus, Full } from './enqueue-request.js';
 import type { Caused } from './links.js';
+import type { AcknowledgedReply } from './producer.js';
 
 export type { RepeatPolicy } from '../task/repeats.js';
 
@@ -44,6 +46,20 @@ export interface RepeatReply {
   readonly owner?: Owner | undefined;
 }
 
+export interface RepeatBounds {
+  /** A task that would be pending is only created while fewer are; one that is there is changed in any case. Default: any number. */
+  readonly maxPending?: number | undefined;
+  /** Waits until replicas or files have what the call has made, changed or found. */
+  readonly acknowledge?: Acknowledge | undefined;
+}
+
+export interface RepeatReplies {
+  /** One per request. Full: only with `maxPending`. */
+  readonly replies: readonly (RepeatReply | Full)[];
+  /** Who has them; only with `acknowledge`. */
+  readonly copies?: Pick<AcknowledgedReply, 'replicas' | 'disk' | 'isEnough'> | undefined;
+}
+
 /** A lock as it is now. */
 export interface StoredLock {
   /** Its full name. */
@@ -63,11 +79,10 @@ export interface UniquenessRole {
   /**
    * Creates tasks or changes those that are there, in order, in one atomic step. One reply per request. Active tasks that are superseded are
    * marked, and their servers told, in the same step: whoever calls may die at any time.
+   *
+   * @throws InvalidOptionError when the store cannot wait for its disk; nothing is written
    */
-  enqueue(
-    queue: string,
-    requests: readonly RepeatRequest[],
-  ): Promise<Caused & { readonly replies: readonly RepeatReply[] }>;
+  enqueue(queue: string, requests: readonly RepeatRequest[], bounds?: RepeatBounds): Promise<Caused & RepeatReplies>;
   /** Frees a lock if this task holds it. */
   release(queue: string, lock: string, id: string): Promise<void>;
   /** Of each active task of the queue the id of the newer one that supersedes it. */

@@ -11,7 +11,7 @@ import type { ReadRoom } from '../task/queue-settings.js';
 import { AcknowledgedProducer } from './acknowledged-producer.js';
 import { BoundedProducer } from './bounded-producer.js';
 import { NamingProducer, type RepeatBroker, RepeatProducer } from './repeat-producer.js';
-import { BoundedReportingProducer, ReportingProducer } from './reporting-producer.js';
+import { BoundedReportingProducer } from './reporting-producer.js';
 
 /** Tasks with links, those with a policy for repeats, those whose callers wait for replicas or files, and all others: each go their own way, in batches of their own. */
 export type Lane = 'plain' | 'linked' | 'repeats' | 'acknowledged';
@@ -26,12 +26,7 @@ export function laneOf({ linked, repeats, acknowledge }: PreparedTask): Lane {
   return repeats === undefined ? 'plain' : 'repeats';
 }
 
-/** What creates tasks can be bounded, but for those with a policy for repeats, which may change others. */
-interface Producers extends ByLane<Producing> {
-  readonly plain: BoundedProducing;
-  readonly linked: BoundedProducing;
-  readonly acknowledged: BoundedProducing;
-}
+type Producers = ByLane<BoundedProducing>;
 
 /** The producers of a client; they report calls that fail. */
 export function producersOf(
@@ -45,8 +40,8 @@ export function producersOf(
   return {
     plain: reporting(new NamingProducer(broker.producer, broker.uniqueness)),
     linked: reporting(new NamingProducer(new LinkedProducer(broker.links, relay), broker.uniqueness)),
-    acknowledged: reporting(new NamingProducer(new AcknowledgedProducer(broker.producer), broker.uniqueness)),
-    repeats: events ? new ReportingProducer(repeats, events) : repeats,
+    acknowledged: reporting(new NamingProducer(new AcknowledgedProducer(broker.producer, repeats), broker.uniqueness)),
+    repeats: reporting(repeats),
   };
 }
 
@@ -55,19 +50,19 @@ export class BoundedProducers implements ByLane<Producing> {
   readonly plain: BoundedProducer;
   readonly linked: BoundedProducer;
   readonly acknowledged: BoundedProducer;
-  readonly repeats: Producing;
+  readonly repeats: BoundedProducer;
 
   /** @param rooms of these queues */
   constructor({ plain, linked, acknowledged, repeats }: Producers, rooms: ReadonlyMap<string, ReadRoom>, clock: Clock) {
     this.plain = new BoundedProducer(plain, rooms, clock);
     this.linked = new BoundedProducer(linked, rooms, clock);
     this.acknowledged = new BoundedProducer(acknowledged, rooms, clock);
-    this.repeats = repeats;
+    this.repeats = new BoundedProducer(repeats, rooms, clock);
   }
 
   /** Those who wait for room are refused after a last try. */
   async close(): Promise<void> {
-    await Promise.all([this.plain.close(), this.linked.close(), this.acknowledged.close()]);
+    await Promise.all([this.plain, this.linked, this.acknowledged, this.repeats].map((one) => one.close()));
   }
 }
 

@@ -1,14 +1,14 @@
 import type { Broker, EnqueueRequest } from '../broker/broker.js';
 import type { Full } from '../broker/enqueue-request.js';
-import type { RepeatReply, RepeatRequest } from '../broker/uniqueness.js';
-import type { BoundedProducing, EnqueueReply, Producing } from '../enqueue/producing.js';
+import type { RepeatBounds, RepeatReplies, RepeatReply, RepeatRequest } from '../broker/uniqueness.js';
+import type { BoundedProducing, EnqueueReply } from '../enqueue/producing.js';
 import type { Relay } from '../links/relay.js';
 
 /** The part of a broker that takes tasks with a policy for repeats. */
 export type RepeatBroker = Pick<Broker, 'uniqueness'>;
 
 /** Enqueues tasks that have a policy for repeats. */
-export class RepeatProducer implements Producing {
+export class RepeatProducer implements BoundedProducing {
   constructor(
     private readonly broker: RepeatBroker,
     private readonly relay: Pick<Relay, 'carry'>,
@@ -16,9 +16,22 @@ export class RepeatProducer implements Producing {
 
   /** @param requests as `repeated` has made them */
   async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<readonly RepeatReply[]> {
-    const reply = await this.broker.uniqueness.enqueue(queue, requests as readonly RepeatRequest[]);
+    return (await this.send(queue, requests)).replies as readonly RepeatReply[];
+  }
+
+  async enqueueBounded(
+    queue: string,
+    requests: readonly EnqueueRequest[],
+    maxPending: number,
+  ): Promise<readonly (RepeatReply | Full)[]> {
+    return (await this.send(queue, requests, { maxPending })).replies;
+  }
+
+  /** With `acknowledge` the reply says who has the tasks, too. */
+  async send(queue: string, requests: readonly EnqueueRequest[], bounds?: RepeatBounds): Promise<RepeatReplies> {
+    const reply = await this.broker.uniqueness.enqueue(queue, requests as readonly RepeatRequest[], bounds);
     this.relay.carry(reply);
-    return reply.replies;
+    return reply;
   }
 }
 

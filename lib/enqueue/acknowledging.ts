@@ -20,14 +20,13 @@ export function acknowledging(
 ): PreparedTask {
   const acknowledge = own ?? base;
   if (acknowledge === false) return task;
-  const other = task.linked ? 'after, or key and rememberFor' : task.repeats;
-  if (other === undefined) {
+  if (!task.linked) {
     const request: AcknowledgedRequest = { ...task.request, acknowledge };
     return { ...task, request, acknowledge: own === undefined ? 'default' : 'asked' };
   }
   if (own === undefined) return task;
   throw new InvalidTaskError(
-    `task "${task.request.message.type}" has acknowledge and ${other}: what it changes is in several places; leave one of them out`,
+    `task "${task.request.message.type}" has acknowledge and after, or key and rememberFor: what it changes is in several places; leave one of them out`,
   );
 }
 

@@ -35,7 +35,7 @@ export function resultOf(
   if (error) return { ok: false, error };
   const owner = typeof status === 'object' ? (status as RepeatReply).owner : undefined;
   if (owner && (status as RepeatReply).status !== 'enqueued') return { ok: true, info: existingInfo(task, owner) };
-  const info = owner ? infoOf({ ...task, state: owner.state!, nextProcessAt: millisecondsOf(owner) }) : infoOf(task);
+  const info = createdInfo(task, owner);
   if (events?.wants('taskEnqueued')) events.emit('taskEnqueued', { task: info });
   return { ok: true, info };
 }
@@ -43,14 +43,15 @@ export function resultOf(
 /** It is stored all the same. */
 function unacknowledged(
   task: PreparedTask,
-  { wanted, found }: Unacknowledged,
+  { wanted, found, reply }: Unacknowledged,
   events: AsynqEvents | undefined,
   span: EnqueueSpan | undefined,
 ): EnqueueResult {
-  const info = infoOf(task);
+  const isOther = reply?.owner !== undefined && reply.status !== 'enqueued';
+  const info = isOther ? existingInfo(task, reply.owner!) : createdInfo(task, reply?.owner);
   const error = new AcknowledgeTimeoutError(info, wanted, found);
   span?.end(error);
-  if (events?.wants('taskEnqueued')) events.emit('taskEnqueued', { task: info });
+  if (!isOther && events?.wants('taskEnqueued')) events.emit('taskEnqueued', { task: info });
   return { ok: false, error };
 }
 
@@ -68,6 +69,10 @@ export function replyError(reply: EnqueueReply, task: TaskMessage): Error | unde
       return undefined;
   }
 }
+
+/** @param owner the task itself when it waits */
+const createdInfo = (task: PreparedTask, owner: Owner | undefined): TaskInfo =>
+  owner ? infoOf({ ...task, state: owner.state!, nextProcessAt: millisecondsOf(owner) }) : infoOf(task);
 
 /** The task that another call has created. One that was replaced has the message of this call. */
 function existingInfo({ request }: PreparedTask, owner: Owner): TaskInfo {

@@ -30,6 +30,8 @@ export class Unacknowledged {
   constructor(
     readonly wanted: Acknowledge,
     readonly found: { readonly replicas: number; readonly disk: boolean },
+    /** What became of one with a policy for repeats. */
+    readonly reply?: RepeatReply,
   ) {}
 }
 

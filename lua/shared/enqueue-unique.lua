@@ -4,14 +4,14 @@
 
 local EXISTING, REPLACE, DEBOUNCE, LATEST, SUPERSEDE, ONCE = 'e', 'p', 'd', 'l', 's', 'o'
 -- What became of a task, for its reply.
-local DUPLICATE, CONFLICT, FOUND, REPLACED, FOLLOWS = 1, 2, 3, 4, 5
+local DUPLICATE, CONFLICT, FOUND, REPLACED, FOLLOWS, FULL = 1, 2, 3, 4, 5, 6
 local MADE_ID = 'i'
 
 local call, try, type = redis.call, redis.pcall, type
 local pending, scheduled, retry, waiting = unpack(KEYS, 1, 4)
-local task_prefix, now, now_nanos, resent, policies, cancel = unpack(ARGV, 1, 6)
+local task_prefix, now, now_nanos, resent, policies, cancel, room, copied = unpack(ARGV, 1, 8)
 local count, id_start = (#KEYS - 4) / 2, #task_prefix + 1
-local HASHES, LOCKS, MESSAGES = 4, 4 + count, 6
+local HASHES, LOCKS, MESSAGES = 4, 4 + count, 8
 local is_first_call = resent == '0'
 
 call('LLEN', pending)
@@ -181,6 +181,12 @@ local function note_found(i, id)
   local found = try('HMGET', task_prefix .. id, 'state', 'msg')
   local state = found[1]
   messages[#messages + 1] = found[2] or ''
+  -- It may be too new to be anywhere else: what is written again is waited for.
+  if copied == '1' and found[2] then
+    call('HSET', task_prefix .. id, 'msg', found[2])
+  elseif copied == '1' and KEYS[LOCKS + i] ~= KEYS[HASHES + i] then
+    call('SET', KEYS[LOCKS + i], id, 'KEEPTTL')
+  end
   if state == 'pending' or state == 'active' or state == 'completed' then return note(i, FOUND, id, state) end
   note_as_is(i, FOUND, id, state and read(id))
 end
@@ -330,6 +336,14 @@ local function exists(key)
   return created[key] or existing ~= 0 and call('EXISTS', key) == 1
 end
 
+local function is_full(at)
+  return room ~= '' and not at and call('LLEN', pending) + #fresh >= tonumber(room)
+end
+
+local function note_full(i, own)
+  note(i, FULL, own, nil, tostring(call('LLEN', pending) + #fresh))
+end
+
 local function enqueue(i, policy, ttl, at, limit)
   local key, lock = KEYS[HASHES + i], KEYS[LOCKS + i]
   local holder = taken[lock] or holders[i]
@@ -339,6 +353,7 @@ local function enqueue(i, policy, ttl, at, limit)
   if policy == ONCE then
     local is_there = exists(key)
     if is_there and (created[key] or call('HEXISTS', key, 'msg') == 1) then return note_found(i, own) end
+    if is_full(at) then return note_full(i, own) end
     if is_there then call('DEL', key) end -- a hash without a message, such as a result that Go has written late
     return create(i, own, key, message, '', at, '')
   end
@@ -356,6 +371,7 @@ local function enqueue(i, policy, ttl, at, limit)
   if policy == LATEST and owner and owner.state == 'active' then
     return follow(i, owner, own, key, message, ttl, at, limit)
   end
+  if is_full(at) then return note_full(i, own) end
   create(i, own, key, message, ttl, at, policy == DEBOUNCE and limit or '')
   if policy == SUPERSEDE and owner and owner.state == 'active' then
     call('HSET', owner.key, 'superseded_by', own) -- it does not come again: shared/exchange.lua

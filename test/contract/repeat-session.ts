@@ -76,7 +76,8 @@ export class RepeatSession {
       const limit = own === 'debounce' ? driver.now + 12 : own === 'latest' ? driver.now + DAY : undefined;
       return repeat(own, id, { lock: key, ttl: TTL, processAt, limit });
     });
-    const { replies } = await driver.broker.uniqueness.enqueue('default', requests);
+    const { replies: all } = await driver.broker.uniqueness.enqueue('default', requests);
+    const replies = all as readonly RepeatReply[];
     replies.forEach(({ status }, index) => {
       const [{ key }, { message }] = [calls[index]!, requests[index]!];
       if (status === 'enqueued' && !this.keyOf(message.id)) this.ids.push({ id: message.id, key });

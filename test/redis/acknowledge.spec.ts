@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, 
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqClient } from '../../lib/client/client.js';
+import type { EnqueueOptions } from '../../lib/client/types.js';
 import type { AsynqClientOptions } from '../../lib/client/client-options.js';
 import { AcknowledgeTimeoutError, InvalidOptionError } from '../../lib/errors.js';
 import { defineTask } from '../../lib/task/definition.js';
@@ -95,6 +96,29 @@ describe('acknowledge', () => {
     expect((await broker.inspection.getTask('default', 'kept'))?.state).toBe('pending');
     thaw();
     await client.enqueue('t', 2);
+  });
+
+  it.each<EnqueueOptions<unknown>>([
+    { key: 'k', once: '1h' },
+    { key: 'k', throttle: '1h' },
+    { unique: { for: '1h', onDuplicate: 'existing' } },
+    { unique: { for: '1h', onDuplicate: 'replace' } },
+    { key: 'k', latest: true },
+    { key: 'k', debounce: { wait: '1h' } },
+    { key: 'k', supersede: true },
+  ])('waits for a task that is there already, and for one that a call changes: %o', async (mode) => {
+    const { client } = clientOf(master);
+    const { client: waiting } = clientOf(master, { acknowledge: { timeout: 200 } });
+    const { id } = await waiting.enqueue('t', 1, mode); // the replica has this
+    const thaw = freeze();
+    await client.enqueue('t', 1, { ...mode, key: mode.key && 'other' }).catch(() => undefined);
+    const other = { ...mode, key: mode.key && 'other' };
+    const missed = await waiting.enqueue('t', 1, other).catch((error: unknown) => error);
+    expect(missed).toBeInstanceOf(AcknowledgeTimeoutError);
+    expect(missed).toMatchObject({ task: { created: false }, found: { replicas: 0 } });
+    thaw();
+    const again = await waiting.enqueue('t', 1, { ...mode, acknowledge: { timeout: '5s' } });
+    expect(again).toMatchObject({ id, created: false });
   });
 
   it('makes nobody wait who has not asked', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, vi } from 'vitest';
 import { Scripts } from '../../lib/broker/redis/scripts/scripts.js';
-import type { RepeatRequest } from '../../lib/broker/uniqueness.js';
+import type { RepeatReply, RepeatRequest } from '../../lib/broker/uniqueness.js';
 import { BrokerUnavailableError, WrongKeyTypeError } from '../../lib/errors.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { repeat } from '../support/messages.js';
@@ -77,7 +77,7 @@ describe('a task that is to run once', () => {
   it('is created where only a late result of Go is left', async ({ driver }) => {
     await driver.redis.hset(driver.keys.task('once-one'), 'result', 'late');
     const { replies } = await driver.broker.uniqueness.enqueue('default', [repeat('once'), repeat('once')]);
-    expect(replies.map(({ status }) => status)).toEqual(['enqueued', 'existing']);
+    expect(replies).toMatchObject([{ status: 'enqueued' }, { status: 'existing' }]);
     expect(await driver.redis.hexists(driver.keys.task('once-one'), 'result')).toBe(0);
     expect((await driver.takeOne()).lease.id).toBe('once-one');
   });
@@ -113,7 +113,7 @@ describe('two processes', () => {
       const calls = Array.from({ length: 40 }, (_, n) =>
         brokers[n % 2]!.uniqueness.enqueue('default', [repeat(policy, `t${n}`)]),
       );
-      const statuses = (await Promise.all(calls)).map(({ replies }) => replies[0]!.status);
+      const statuses = (await Promise.all(calls)).map(({ replies }) => (replies[0] as RepeatReply).status);
       expect(statuses.filter((status) => status === 'enqueued')).toHaveLength(1);
       expect(await idsOf(driver)).toHaveLength(1);
     },

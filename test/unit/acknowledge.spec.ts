@@ -2,8 +2,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import { AsynqClient } from '../../lib/client/client.js';
 import type { AsynqClientOptions, ClientHooks } from '../../lib/client/client-options.js';
+import type { EnqueueOptions } from '../../lib/client/types.js';
 import { ManualClock } from '../../lib/clock.js';
-import { InvalidTaskError } from '../../lib/errors.js';
+import { AcknowledgeTimeoutError, DuplicateTaskError, InvalidTaskError, QueueFullError } from '../../lib/errors.js';
 import { AsynqEvents } from '../../lib/events/events.js';
 import { defineTask } from '../../lib/task/definition.js';
 import { workflow } from '../../lib/workflows/workflow.js';
@@ -17,6 +18,58 @@ function setUp(options: AsynqClientOptions = {}, hooks: ClientHooks = {}) {
 }
 
 const Kept = defineTask<number>('kept', { key: String, rememberFor: '1h' });
+
+/** The options of the table in docs/uniqueness.md. */
+const MODES: readonly EnqueueOptions<unknown>[] = [
+  { unique: '1h' },
+  { unique: { for: '1h', onDuplicate: 'existing' } },
+  { unique: { for: '1h', onDuplicate: 'replace' } },
+  { key: 'k', once: '1h' },
+  { key: 'k', debounce: { wait: '5s' } },
+  { key: 'k', throttle: '1m' },
+  { key: 'k', latest: true },
+  { key: 'k', supersede: true },
+];
+
+describe('a task with a policy for repeats', () => {
+  it.each(MODES)('is acknowledged: %o', async (mode) => {
+    const { client, broker } = setUp();
+    const { enqueue } = broker.uniqueness;
+    let isEnough = true;
+    broker.uniqueness.enqueue = async (queue, requests, bounds) => ({
+      ...(await enqueue.call(broker.uniqueness, queue, requests, bounds)),
+      copies: bounds?.acknowledge && { replicas: 0, disk: false, isEnough },
+    });
+    const { enqueueAcknowledged } = broker.producer;
+    broker.producer.enqueueAcknowledged = async (...call) => ({
+      ...(await enqueueAcknowledged.apply(broker.producer, call)),
+      isEnough,
+    });
+    const options = { ...mode, acknowledge: { replicas: 1 } };
+    const first = await client.enqueue('t', 1, options);
+    expect(first.created).toBe(true);
+    isEnough = false;
+    const again = await client.enqueue('t', 1, options).catch((error: unknown) => error);
+    const isRefused = mode.unique === '1h';
+    expect(again).toBeInstanceOf(isRefused ? DuplicateTaskError : AcknowledgeTimeoutError);
+    if (!isRefused) expect(again).toMatchObject({ task: { id: first.id, created: false } });
+    const [other] = await client.enqueueMany('u', [1], options);
+    expect(other!.error).toMatchObject({ code: 'ASYNQ_ACKNOWLEDGE_TIMEOUT', task: { created: true } });
+    expect(broker.tasks()).toHaveLength(2);
+  });
+
+  it.each(MODES)('waits for room, acknowledged or not: %o', async (mode) => {
+    const queues = { default: { maxPending: 1 } };
+    for (const acknowledge of [false, { replicas: 1 }] as const) {
+      const { client, broker } = setUp({ acknowledge, queues } as AsynqClientOptions);
+      await client.enqueue('other', 1);
+      const call = client.enqueue('t', 1, mode);
+      if (mode.debounce) expect(await call).toMatchObject({ state: 'scheduled' });
+      else await expect(call).rejects.toBeInstanceOf(QueueFullError);
+      expect(broker.tasks()).toHaveLength(mode.debounce ? 2 : 1);
+    }
+  });
+});
 
 describe('acknowledge', () => {
   it('is satisfied at once in memory', async () => {
@@ -48,9 +101,6 @@ describe('acknowledge', () => {
     const acknowledge = {};
     await expect(client.enqueue(Kept, 1, { acknowledge })).rejects.toThrow(
       'has acknowledge and after, or key and rememberFor',
-    );
-    await expect(client.enqueue('t', 1, { acknowledge, throttle: '1m' })).rejects.toThrow(
-      'has acknowledge and throttle',
     );
     const batch = await client.openBatch({ name: 'b' });
     await expect(batch.add('t', [1], { acknowledge } as never)).rejects.toThrow(

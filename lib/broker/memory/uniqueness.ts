@@ -1,7 +1,17 @@
 import { decodeTaskMessage } from '../../wire/codec.js';
 import type { CancellationRole } from '../cancellation.js';
 import { type Caused, WAITING_GROUP } from '../links.js';
-import type { LockPage, Owner, RepeatReply, RepeatRequest, StoredLock, UniquenessRole } from '../uniqueness.js';
+import { type Full, takesRoom } from '../enqueue-request.js';
+import type {
+  LockPage,
+  Owner,
+  RepeatBounds,
+  RepeatReplies,
+  RepeatReply,
+  RepeatRequest,
+  StoredLock,
+  UniquenessRole,
+} from '../uniqueness.js';
 import type { LinkEngine } from './links/engine.js';
 import { createTask } from './producer.js';
 import { type QueueStore, readMessage, stateOf, storedMessage, type TaskRecord, wellFormed } from './queue-store.js';
@@ -17,6 +27,7 @@ interface Trigger {
   readonly id: string;
   readonly msg: Buffer;
   readonly now: number;
+  readonly maxPending: number;
 }
 
 export class MemoryUniqueness implements UniquenessRole {
@@ -28,7 +39,8 @@ export class MemoryUniqueness implements UniquenessRole {
   async enqueue(
     queue: string,
     requests: readonly RepeatRequest[],
-  ): Promise<Caused & { readonly replies: readonly RepeatReply[] }> {
+    { maxPending = Infinity, acknowledge }: RepeatBounds = {},
+  ): Promise<Caused & RepeatReplies> {
     const place = wellFormed(queue);
     return this.engine.cause(place, (store) => {
       const messages = requests.map(({ message }) => storedMessage(message));
@@ -36,9 +48,10 @@ export class MemoryUniqueness implements UniquenessRole {
       const { now } = this.engine;
       const replies = requests.map((request, index) => {
         const id = wellFormed(request.message.id);
-        return this.apply({ queue: place, store, request, id, msg: messages[index]!, now });
+        return this.apply({ queue: place, store, request, id, msg: messages[index]!, now, maxPending });
       });
-      return { parcels: [], replies };
+      const copies = acknowledge && { replicas: acknowledge.replicas, disk: acknowledge.disk, isEnough: true };
+      return { parcels: [], replies, copies };
     });
   }
 
@@ -70,7 +83,7 @@ export class MemoryUniqueness implements UniquenessRole {
     return { locks: await this.describe(queue, Object.keys(held)), cursor: undefined };
   }
 
-  private apply(trigger: Trigger): RepeatReply {
+  private apply(trigger: Trigger): RepeatReply | Full {
     const { store, request, id, now } = trigger;
     const { policy, lock } = request.repeat;
     if (policy === 'once') {
@@ -93,12 +106,14 @@ export class MemoryUniqueness implements UniquenessRole {
     if (owner?.state !== 'active') return this.create(trigger);
     if (policy === 'latest') return this.follow(trigger, holder!);
     const reply = this.create(trigger);
-    if (policy === 'supersede') this.supersede(holder!, owner, id);
+    if ('status' in reply && policy === 'supersede') this.supersede(holder!, owner, id);
     return reply;
   }
 
-  private create(trigger: Trigger): RepeatReply {
-    const { store, request, id, msg, now } = trigger;
+  private create(trigger: Trigger): RepeatReply | Full {
+    const { store, request, id, msg, now, maxPending } = trigger;
+    const pending = store.pending.size;
+    if (pending >= maxPending && takesRoom(request)) return { pending };
     createTask(store, { ...request, uniqueTtl: undefined } as RepeatRequest, msg, now);
     takeLock(trigger);
     if (request.repeat.policy === 'debounce') store.tasks.get(id)!.startBy = request.repeat.limit;

@@ -16,6 +16,10 @@ export interface Copies {
   readonly disk: boolean;
 }
 
+/** Whether that is what was asked for. */
+export const isEnough = ({ replicas, disk }: Copies, wanted: Acknowledge): boolean =>
+  replicas >= wanted.replicas && (disk || !wanted.disk);
+
 /**
  * Runs a script, and waits until replicas or files have what it wrote, over the connection `acknowledge`: Redis replies to nothing else
  * there meanwhile. WAIT is about the writes before it on its own connection, so both are written to it at once.

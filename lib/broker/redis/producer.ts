@@ -6,7 +6,7 @@ import type { Acknowledge } from '../../task/acknowledge.js';
 import type { FairQueues } from '../fair-queues.js';
 import type { BoundedStatus } from '../enqueue-request.js';
 import type { AcknowledgedReply } from '../producer.js';
-import { Acknowledgements, type Copies } from './acknowledgement.js';
+import { Acknowledgements, type Copies, isEnough } from './acknowledgement.js';
 import { QueueRegistrar } from './queue-registrar.js';
 import { nanoseconds } from './scripts/arguments.js';
 import { wasSent } from './connection/broker-error.js';
@@ -43,7 +43,7 @@ function boundedStatuses(count: number, reply: readonly number[]): BoundedStatus
 /** Enqueues over the connection `produce`, or `acknowledge`. */
 export class RedisProducer implements ProducerRole {
   private readonly registrar: QueueRegistrar;
-  private readonly acknowledgements: Acknowledgements;
+  readonly acknowledgements: Acknowledgements;
 
   constructor(
     connections: RedisConnections,
@@ -95,8 +95,7 @@ export class RedisProducer implements ProducerRole {
     });
     const statuses =
       maxPending === undefined ? statusesOf(requests.length, reply) : boundedStatuses(requests.length, reply);
-    const isEnough = copies.replicas >= acknowledge.replicas && (copies.disk || !acknowledge.disk);
-    return { statuses, ...copies, isEnough };
+    return { statuses, ...copies, isEnough: isEnough(copies, acknowledge) };
   }
 
   /** Lists the queue when that is due. Await a returned promise before enqueuing. */

@@ -101,6 +101,7 @@ export class RedisBroker implements Broker {
     });
     this.maintenance = new RedisMaintenance(connections, scripts, keyspace, clock, this.archives);
     this.uniqueness = new RedisUniqueness(connections, scripts, keyspace, clock, {
+      acknowledgements: producer.acknowledgements,
       register: (queue) => producer.register(queue),
       registerLinks: (place) => this.links.register(place),
     });

@@ -1,7 +1,15 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { Caused } from '../links.js';
-import type { LockPage, RepeatReply, RepeatRequest, StoredLock, UniquenessRole } from '../uniqueness.js';
+import type {
+  LockPage,
+  RepeatBounds,
+  RepeatReplies,
+  RepeatRequest,
+  StoredLock,
+  UniquenessRole,
+} from '../uniqueness.js';
+import { type Acknowledgements, type Copies, isEnough } from './acknowledgement.js';
 import type { RedisConnections } from './connection/connections.js';
 import { ownKeys, scanStep } from './connection/scan.js';
 import { persist } from './producer.js';
@@ -20,6 +28,7 @@ const ENOUGH_PER_PAGE = 200;
 
 /** What UniquenessRole needs of other roles. */
 export interface UniquenessDeps {
+  readonly acknowledgements: Pick<Acknowledgements, 'run' | 'requireDisk'>;
   /** Lists a queue, as RedisProducer.register. */
   register(queue: string): Promise<void> | undefined;
   /** Lists a place of links, as RedisLinks.register. */
@@ -39,28 +48,36 @@ export class RedisUniqueness implements UniquenessRole {
   async enqueue(
     queue: string,
     requests: readonly RepeatRequest[],
-  ): Promise<Caused & { readonly replies: readonly RepeatReply[] }> {
+    { maxPending, acknowledge }: RepeatBounds = {},
+  ): Promise<Caused & RepeatReplies> {
     if (requests.length === 0) return { replies: [], parcels: [] };
     const of = this.keyspace.queue(queue);
     const { keys, policies, rest } = encodeRepeats(of, requests);
+    if (acknowledge?.disk) await this.deps.acknowledgements.requireDisk(queue, of.pending);
     const registered = this.deps.register(queue);
     if (registered) await registered;
     const now = this.clock.now();
-    const first: Argument[] = [
-      of.taskPrefix,
-      String(floorSeconds(now)),
-      nanoseconds(now),
-      '0',
-      policies,
-      this.keyspace.cancel,
-    ];
+    const room = maxPending === undefined ? '' : String(maxPending);
+    const times = [of.taskPrefix, String(floorSeconds(now)), nanoseconds(now)];
+    const first: Argument[] = [...times, '0', policies, this.keyspace.cancel, room, acknowledge ? '1' : '0'];
     const argv = first.concat(rest);
+    let copies: Copies | undefined;
+    const run = async (script: 'enqueueUnique' | 'enqueueUniqueLinked'): Promise<unknown> => {
+      if (!acknowledge) return this.scripts.run('produce', script, keys, argv);
+      const [reply, found] = await this.deps.acknowledgements.run(script, keys, argv, acknowledge);
+      copies = found;
+      return reply;
+    };
     const reply = await persist(async (attempt) => {
       if (attempt > 1) argv[RESENT] = requests.map(({ madeId }) => (madeId ? 'i' : 'm')).join('');
-      return (await this.scripts.run('produce', 'enqueueUnique', keys, argv)) ?? this.withLinks(queue, keys, argv);
+      return (await run('enqueueUnique')) ?? this.withLinks(queue, () => run('enqueueUniqueLinked'));
     });
     const [packed, parcels, ...messages] = reply as [Buffer, Buffer, ...Buffer[]];
-    return { replies: readRepeats(requests.length, packed, messages), ...readCaused(queue, parcels) };
+    return {
+      replies: readRepeats(requests.length, packed, messages),
+      ...readCaused(queue, parcels),
+      copies: acknowledge && copies && { ...copies, isEnough: isEnough(copies, acknowledge) },
+    };
   }
 
   async release(queue: string, lock: string, id: string): Promise<void> {
@@ -96,8 +113,8 @@ export class RedisUniqueness implements UniquenessRole {
   }
 
   /** A task that follows an active one waits for it. */
-  private async withLinks(queue: string, keys: readonly string[], argv: readonly Argument[]): Promise<unknown> {
+  private async withLinks(queue: string, run: () => Promise<unknown>): Promise<unknown> {
     await this.deps.registerLinks(queue);
-    return this.scripts.run('produce', 'enqueueUniqueLinked', keys, argv);
+    return run();
   }
 }

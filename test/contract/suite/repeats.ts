@@ -7,7 +7,7 @@ import { archival, completion, done, type Driver, type DriverTest, requeueing, r
 const REPLACING = ['replace', 'debounce', 'latest', 'supersede'] as const;
 
 export async function enqueue(driver: Driver, ...requests: RepeatRequest[]): Promise<readonly RepeatReply[]> {
-  return (await driver.broker.uniqueness.enqueue('default', requests)).replies;
+  return (await driver.broker.uniqueness.enqueue('default', requests)).replies as readonly RepeatReply[];
 }
 
 const payloadOf = async (driver: Driver, id: string): Promise<string> =>
@@ -306,6 +306,47 @@ export function exerciseRepeats(it: DriverTest): void {
       expect(await driver.take(9)).toEqual([]);
       await driver.settle(done(again));
       expect((await driver.takeOne()).lease.id).toBe('b');
+    });
+  });
+
+  describe('a queue without room', () => {
+    const bounded = async (driver: Driver, maxPending: number, ...requests: RepeatRequest[]) =>
+      (await driver.broker.uniqueness.enqueue('default', requests, { maxPending })).replies;
+
+    it.for(['reject', 'existing', 'replace', 'latest', 'supersede', 'once'] as const)(
+      'takes no new task that would be pending: %s',
+      async (policy, { driver }) => {
+        await driver.add({ id: 'other' });
+        const late = { processAt: driver.now + 9 };
+        const replies = await bounded(
+          driver,
+          2,
+          repeat(policy, 'a', { lock: 'one' }),
+          repeat(policy, 'b', { lock: 'two' }),
+          repeat(policy, 'c', { lock: 'three', ...late }),
+        );
+        expect(replies).toMatchObject([{ status: 'enqueued' }, { pending: 2 }, { status: 'enqueued' }]);
+        const queue = await driver.queue();
+        expect(Object.keys(queue.tasks)).toHaveLength(3);
+        expect(Object.keys(queue.locks)).toHaveLength(policy === 'once' ? 0 : 2);
+      },
+    );
+
+    it.for(REPLACING)('changes a task that is there: %s', async (policy, { driver }) => {
+      await first(driver, policy, 'scheduled');
+      await driver.add({ id: 'other' });
+      expect(await bounded(driver, 1, next(driver, policy, 'b'))).toMatchObject([{ status: 'replaced' }]);
+      expect(await payloadOf(driver, 'first')).toBe('b');
+    });
+
+    it('finds a task that is there, and lets one follow that runs', async ({ driver }) => {
+      await first(driver, 'latest', 'pending');
+      await driver.takeOne();
+      await driver.add({ id: 'other' });
+      expect(await bounded(driver, 1, repeat('existing', 'x'))).toMatchObject([{ status: 'existing' }]);
+      expect(await bounded(driver, 1, repeat('latest', 'b'))).toMatchObject([
+        { status: 'enqueued', owner: { id: 'b', state: 'waiting' } },
+      ]);
     });
   });
 

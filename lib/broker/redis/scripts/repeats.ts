@@ -2,6 +2,7 @@ import { decodeTaskMessage, encodeTaskMessage } from '../../../wire/codec.js';
 import type { QueueKeys } from '../../../wire/keys.js';
 import type { TaskMessage } from '../../../wire/message.js';
 import { TASK_STATES, type TaskState } from '../../../wire/states.js';
+import type { Full } from '../../enqueue-request.js';
 import type { RepeatPolicy, RepeatReply, RepeatRequest, StoredLock } from '../../uniqueness.js';
 import { readScore, requireSeconds } from './arguments.js';
 import { PackedReader } from './packed-reader.js';
@@ -70,6 +71,7 @@ function pushRun(runs: string[], last: number, { message, processAt, repeat }: R
   );
 }
 
+const FULL = 6;
 const CODES: readonly (RepeatReply['status'] | undefined)[] = [
   undefined,
   'duplicate',
@@ -84,19 +86,21 @@ const ENQUEUED: RepeatReply = { status: 'enqueued' };
  * @param packed what enqueue-unique.lua says of some of the requests
  * @param messages of the existing tasks
  */
-export function readRepeats(count: number, packed: Buffer, messages: readonly Buffer[]): RepeatReply[] {
-  const replies: RepeatReply[] = Array.from({ length: count }, () => ENQUEUED);
+export function readRepeats(count: number, packed: Buffer, messages: readonly Buffer[]): (RepeatReply | Full)[] {
+  const replies: (RepeatReply | Full)[] = Array.from({ length: count }, () => ENQUEUED);
   const reader = new PackedReader(packed);
   let found = 0;
   while (reader.more()) {
     const index = reader.count();
-    const status = CODES[reader.count()]!;
+    const code = reader.count();
+    const status = CODES[code]!;
     const id = reader.text();
     const state = readState(reader.text());
     const score = reader.text();
     const message = status === 'existing' ? readMessage(messages[found++]!) : undefined;
     const processAt = score === '' ? undefined : readScore(score);
-    replies[index - 1] = { status, owner: { id, state, message, processAt } };
+    replies[index - 1] =
+      code === FULL ? { pending: Number(score) } : { status, owner: { id, state, message, processAt } };
   }
   return replies;
 }

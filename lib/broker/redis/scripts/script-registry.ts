@@ -28,7 +28,7 @@ const FINISH_SET = {
 
 const ENQUEUE_UNIQUE = {
   keys: ['pending', 'scheduled', 'retry', 'waitingTasks'],
-  argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'policies', 'cancel'],
+  argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'policies', 'cancel', 'room', 'copied'],
 } as const satisfies ScriptShape;
 
 const FIRE = {
