@@ -9,13 +9,13 @@
 --   3 window: milliseconds
 --   4 channel: the beginning of the name of each part's
 -- Returns
---   1 when there are more to call
+--   0 when there are more to call, else how many milliseconds the window lasts
 
 local call = redis.call
 local parts = tonumber(ARGV[2])
 local start, count = string.match(call('GET', KEYS[1]) or '', '^(%d+) (%d+)$')
 local done = tonumber(count or 0)
-if done >= parts then return 0 end
+if done >= parts then return math.max(1, call('PTTL', KEYS[1])) end
 
 start = start or ARGV[1]
 local most = math.min(parts, math.max(1, 2 * done))
@@ -24,4 +24,4 @@ if done > 0 then call('SET', KEYS[1], value, 'KEEPTTL') else call('SET', KEYS[1]
 for part = done, most - 1 do
   redis.pcall('PUBLISH', ARGV[4] .. (start + part) % parts, 'work')
 end
-return most < parts and 1 or 0
+return most < parts and 0 or math.max(1, call('PTTL', KEYS[1]))

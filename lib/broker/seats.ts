@@ -38,12 +38,12 @@ export interface SeatsRole {
   /** Leaves the seat, if this server has one, and tells the standbys. It only looks at what others do, then. */
   leave(crew: string, server: string, part: number): Promise<SeatReply>;
   /**
-   * Calls the next parts of the crew, twice as many as before. Returns whether there are more to call within this window. Every
-   * caller of a crew goes on where another has stopped.
+   * Calls the next parts of the crew, twice as many as before. Returns 0 while there are more to call, then the milliseconds until
+   * a new window may begin. Every caller of a crew goes on where another has stopped.
    *
    * @param start the part that is called first, if none was yet
    */
-  call(crew: string, start: number): Promise<boolean>;
+  call(crew: string, start: number): Promise<number>;
   /** Calls the listener from when it has resolved until it is ended. A call may get lost: the next `take` says that it was made. */
   listen(crew: string, part: number, listener: (call: StandbyCall) => void): Promise<() => Promise<void>>;
 }

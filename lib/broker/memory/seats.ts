@@ -76,14 +76,14 @@ export class MemorySeats implements SeatsRole {
     return crew.describe(0, part, now);
   }
 
-  async call(name: string, first: number): Promise<boolean> {
+  async call(name: string, first: number): Promise<number> {
     const { crew, now } = this.open(name);
     if (crew.called.until <= now) crew.called = { start: first, count: 0, until: now + CALL_WINDOW_MS };
     const { start, count: done, until } = crew.called;
     const count = Math.min(CREW_PARTS, Math.max(1, 2 * done));
     crew.called = { start, count, until };
     crew.say('work', (part) => isCalled(part, start, count) && !isCalled(part, start, done));
-    return count < CREW_PARTS;
+    return count < CREW_PARTS ? 0 : until - now;
   }
 
   async listen(name: string, part: number, listener: (call: StandbyCall) => void): Promise<() => Promise<void>> {

@@ -33,10 +33,10 @@ export class RedisSeats implements SeatsRole {
     return this.run(crew, server, part, '0');
   }
 
-  async call(crew: string, start: number): Promise<boolean> {
+  async call(crew: string, start: number): Promise<number> {
     const { called, partChannels } = this.keyspace.crew(crew);
     const argv = [String(start), String(CREW_PARTS), String(CALL_WINDOW_MS), partChannels];
-    return (await this.scripts.run('monitor', 'callStandbys', [called], argv)) === 1;
+    return (await this.scripts.run('monitor', 'callStandbys', [called], argv)) as number;
   }
 
   listen(crew: string, part: number, listener: (call: StandbyCall) => void): Promise<() => Promise<void>> {

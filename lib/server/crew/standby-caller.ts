@@ -1,9 +1,10 @@
-import { CALL_WINDOW_MS, CREW_PARTS, type SeatsRole } from '../../broker/seats.js';
+import { CREW_PARTS, type SeatsRole } from '../../broker/seats.js';
 import type { Clock, ClockTimer } from '../../clock.js';
 import type { AsynqEvents } from '../../events/events.js';
 
 /** Between two calls of one window: who was called may have taken what waited. */
 const STEP_MS = 20;
+const FAILED_PAUSE_MS = 1_000;
 
 export interface StandbyCallerOptions {
   readonly broker: { readonly seats: SeatsRole };
@@ -45,9 +46,9 @@ export class StandbyCaller {
 
   private async call(overload: Overload): Promise<void> {
     const { broker, events, seat } = this.options;
-    let pause = CALL_WINDOW_MS;
+    let pause = FAILED_PAUSE_MS;
     try {
-      if (await broker.seats.call(seat.crew, Math.floor(Math.random() * CREW_PARTS))) pause = STEP_MS;
+      pause = Math.max(STEP_MS, await broker.seats.call(seat.crew, Math.floor(Math.random() * CREW_PARTS)));
     } catch (error) {
       events.emit('loopFailed', { loop: 'standby caller', error });
     }

@@ -87,6 +87,12 @@ export class Processor {
     this.options.exchanger.accepting = fetching || this.byHand;
   }
 
+  /** Whether every slot has a handler that runs. */
+  get isFull(): boolean {
+    const { running, batchesWaiting } = this.options.exchanger;
+    return running + batchesWaiting >= this.concurrency;
+  }
+
   get isFetching(): boolean {
     return this.fetching;
   }

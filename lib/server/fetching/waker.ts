@@ -97,9 +97,13 @@ export class Waker implements Overload {
     const { queues, source } = this.options;
     const waiting = queues.served().filter((queue) => this.isFull(queue) && queue.backlog > 0);
     if (waiting.length === 0 || !this.mayArm) return;
+    for (const queue of waiting) queue.armed = true; // a notice may come before the reply
     // What cannot be read is as it was.
     const backlogs = await source.armPending(waiting.map(({ name }) => name)).catch(() => undefined);
-    for (const queue of backlogs ? waiting : []) this.looked(queue, backlogs!.get(queue.name) ?? 0);
+    for (const queue of waiting) {
+      if (backlogs) this.looked(queue, backlogs.get(queue.name) ?? 0);
+      else queue.armed = false;
+    }
   }
 
   /**
@@ -173,6 +177,7 @@ export class Waker implements Overload {
 
   /** A full server knows now what waits for others. */
   private looked(queue: QueueState, backlog: number): void {
+    if (!queue.armed) return; // it has changed since
     queue.backlog = backlog;
     queue.armed = backlog === 0;
     queue.woken = false;
@@ -189,7 +194,7 @@ export class Waker implements Overload {
   }
 
   private isFull(queue: QueueState): boolean {
-    return this.options.processor.free <= 0 || queue.room <= 0;
+    return this.options.processor.isFull || queue.room <= 0;
   }
 
   /** Whether tasks wait that no limit of the queue holds back, as far as can be known. */
