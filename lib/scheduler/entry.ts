@@ -13,6 +13,7 @@ import type { SchedulerEntry } from '../wire/message.js';
 import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { dueTimes } from './due.js';
 import type { Plan } from './options.js';
+import type { Turns } from './turns.js';
 
 /**
  * How long the progress of an entry outlives its next planned time: everything may be down for that
@@ -34,6 +35,7 @@ export interface EntryContext {
   readonly events: AsynqEvents;
   readonly relay: Pick<Relay, 'carry'>;
   readonly tracing: Tracing | undefined;
+  readonly turns: Turns;
   /** The next and previous time of an entry have changed. */
   readonly onChange: () => void;
 }
@@ -58,6 +60,8 @@ export class Entry {
    * opened.
    */
   private handledUntil: number | undefined;
+  /** What a search for the next planned time has found. */
+  private found: { readonly after: number; readonly next: number | undefined } | undefined;
   private lastFiredAt: number | undefined;
   private reportedAhead = false;
   private removed = false;
@@ -81,7 +85,12 @@ export class Entry {
 
   /** The next planned time, in milliseconds since the epoch. */
   get next(): number | undefined {
-    return this.definition.schedule.next(this.handledUntil ?? this.now());
+    const { handledUntil, found } = this;
+    if (handledUntil === undefined) return this.definition.schedule.next(this.now());
+    if (found?.after !== handledUntil) {
+      this.found = { after: handledUntil, next: this.definition.schedule.next(handledUntil) };
+    }
+    return this.found!.next;
   }
 
   /** The last planned time that any process has fired, in milliseconds since the epoch. */
@@ -121,6 +130,8 @@ export class Entry {
   }
 
   private async runOnce(): Promise<NextDelay> {
+    const turn = this.context.turns.take();
+    if (turn) await turn;
     if (this.handledUntil === undefined || this.ahead > MAX_AHEAD_MS) await this.open();
     for (let due = await this.due(); due.length > 0 && !this.removed; due = await this.due()) {
       for (const time of due) if (!this.removed && !(await this.fire(time))) break;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { mapInTurns } from '../async.js';
 import type { Broker } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 import { Loop, type NextDelay } from '../loop.js';
@@ -9,8 +10,14 @@ import type { SchedulerEntry } from '../wire/message.js';
 const PUBLISH_INTERVAL_MS = 10_000;
 const PUBLISHED_TTL_SECONDS = 20;
 
-/** The shortest time between two publications, when entries change all the time. */
+/** The shortest time between two publications, when entries change all the time; more for more entries. */
 const MIN_PUBLISH_INTERVAL_MS = 1_000;
+const MIN_INTERVAL_PER_ENTRY_MS = 0.5;
+
+/** An entry; `published` returns what asynq's tools read. */
+interface PublishedEntry {
+  published(): SchedulerEntry;
+}
 
 /** Publishes the entries of this process, so that `asynq cron ls` and asynqmon show them. */
 export class Publisher {
@@ -19,11 +26,12 @@ export class Publisher {
   private publishedAt = -Infinity;
   private published = false;
   private changedSince = false;
+  private shortest = MIN_PUBLISH_INTERVAL_MS;
 
   constructor(
     private readonly broker: Broker,
     events: AsynqEvents,
-    private readonly entries: () => SchedulerEntry[],
+    private readonly entries: () => readonly PublishedEntry[],
   ) {
     this.loop = new Loop({
       name: 'publication of periodic tasks',
@@ -37,7 +45,7 @@ export class Publisher {
   /** Publishes soon. */
   changed(): void {
     this.changedSince = true;
-    this.loop.runWithin(Math.max(0, this.publishedAt + MIN_PUBLISH_INTERVAL_MS - this.broker.clock.now()));
+    this.loop.runWithin(Math.max(0, this.publishedAt + this.shortest - this.broker.clock.now()));
   }
 
   async clear(): Promise<void> {
@@ -47,11 +55,13 @@ export class Publisher {
   private async runOnce(): Promise<NextDelay> {
     this.publishedAt = this.broker.clock.now();
     this.changedSince = false;
-    const entries = this.entries();
+    const found = this.entries();
+    this.shortest = Math.max(MIN_PUBLISH_INTERVAL_MS, found.length * MIN_INTERVAL_PER_ENTRY_MS);
+    const entries = await mapInTurns(found, (entry) => entry.published());
     if (entries.length > 0 || this.published) {
       this.published = true;
       await this.broker.scheduling.writeSchedulerEntries(this.schedulerId, entries, PUBLISHED_TTL_SECONDS);
     }
-    return this.changedSince ? MIN_PUBLISH_INTERVAL_MS : PUBLISH_INTERVAL_MS;
+    return this.changedSince ? this.shortest : PUBLISH_INTERVAL_MS;
   }
 }

@@ -19,6 +19,7 @@ import { optionTexts } from './option-texts.js';
 import { readPeriodicOptions, readSpec, type PeriodicTaskOptions } from './options.js';
 import { Publisher } from './publisher.js';
 import { SourcePoller, type PeriodicTaskConfig, type PeriodicTaskConfigs } from './source-poller.js';
+import { Turns } from './turns.js';
 
 /** How often a source is polled, as in asynq. */
 const SYNC_INTERVAL_MS = 180_000;
@@ -62,6 +63,7 @@ export class AsynqScheduler {
   private readonly entries = new Map<string, Entry>();
   private readonly sources: SourcePoller[] = [];
   private readonly relay: Relay;
+  private readonly turns = new Turns();
   private state: SchedulerStatus = 'new';
 
   constructor(
@@ -72,7 +74,7 @@ export class AsynqScheduler {
     const { codec, defaults, relay = new Relay(broker.links, events) } = settings;
     this.relay = relay;
     this.preparer = new Preparer(broker.keyPrefix, codec, defaults, broker.maxPayloadSize);
-    this.publisher = new Publisher(broker, events, () => [...this.entries.values()].map((entry) => entry.published()));
+    this.publisher = new Publisher(broker, events, () => [...this.entries.values()]);
   }
 
   get status(): SchedulerStatus {
@@ -221,6 +223,7 @@ export class AsynqScheduler {
       events,
       relay,
       tracing,
+      turns: this.turns,
       onChange: () => this.publisher.changed(),
     });
     this.entries.set(definition.id, entry);

@@ -1,3 +1,4 @@
+import { mapInTurns } from '../../async.js';
 import { type Clock, floorSeconds } from '../../clock.js';
 import { encodeSchedulerEnqueueEvent, encodeSchedulerEntry } from '../../wire/codec.js';
 import type { Keyspace } from '../../wire/keys.js';
@@ -59,7 +60,7 @@ export class RedisScheduling implements SchedulingRole {
   async writeSchedulerEntries(schedulerId: string, entries: readonly SchedulerEntry[], ttl: number): Promise<void> {
     const key = this.keyspace.scheduler(schedulerId);
     const staleAt = floorSeconds(this.clock.now() + ttl * 1000);
-    const argv: Argument[] = [String(Math.ceil(ttl)), ...entries.map(encodeSchedulerEntry)];
+    const argv: Argument[] = [String(Math.ceil(ttl)), ...(await mapInTurns(entries, encodeSchedulerEntry))];
     await Promise.all([
       this.connections.run('monitor', 'ZADD', (client) => client.zadd(this.keyspace.schedulers, staleAt, key)),
       this.scripts.run('monitor', 'writeSchedulerEntries', [key], argv),
