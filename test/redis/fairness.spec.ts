@@ -1,0 +1,133 @@
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { AsynqClient } from '../../lib/client/client.js';
+import { Server } from '../../lib/server/server.js';
+import { defineTask } from '../../lib/task/definition.js';
+import type { TaskContext } from '../../lib/task/context.js';
+import type { FairnessOptions } from '../../lib/task/fairness.js';
+import { startRedis, type RedisProcess } from '../support/redis.js';
+
+interface Row {
+  readonly tenant: string;
+  readonly number: number;
+}
+
+describe('a fair queue of several servers', () => {
+  let redis: RedisProcess;
+  let client: Redis;
+  let brokers: RedisBroker[];
+  let servers: Server[];
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    client = new Redis(redis.port);
+  });
+  afterAll(async () => {
+    client.disconnect();
+    await redis.stop();
+  });
+  beforeEach(async () => {
+    await client.flushall();
+    brokers = [];
+    servers = [];
+  });
+  afterEach(async () => {
+    await Promise.all(servers.map((server) => server.shutdown()));
+    await Promise.all(brokers.map((broker) => broker.close()));
+  });
+
+  const makeBroker = (): RedisBroker => {
+    const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: redis.port }));
+    broker.fairQueues.add('imports');
+    brokers.push(broker);
+    return broker;
+  };
+
+  /** Enqueues rows, starts servers, and resolves when all have run. Returns the tenants in the order of their starts. */
+  async function run(
+    rows: readonly Row[],
+    fairness: Omit<FairnessOptions<Row>, 'key'>,
+    handle: (row: Row) => unknown,
+    { count = 2, concurrency = 5 } = {},
+  ): Promise<string[]> {
+    const ImportRow = defineTask<Row>('import:row', {
+      queue: 'imports',
+      fairness: { key: ({ tenant }) => tenant, ...fairness },
+    });
+    const enqueuing = new AsynqClient(makeBroker(), { queues: { imports: { fairness: true } } });
+    const results = await enqueuing.enqueueMany(ImportRow, rows);
+    expect(results.every(({ ok }) => ok)).toBe(true);
+    const order: string[] = [];
+    let ended = 0;
+    await new Promise<void>((resolve) => {
+      const handlers = [
+        {
+          pattern: 'import:row',
+          handle: async ({ payload }: TaskContext) => {
+            const row = JSON.parse(payload.toString()) as Row;
+            order.push(row.tenant);
+            await handle(row);
+            if (++ended === rows.length) resolve();
+          },
+        },
+      ];
+      for (let index = 0; index < count; index++) {
+        const options = { concurrency, queues: { imports: 1 } };
+        const server = new Server({ broker: makeBroker(), handlers, options });
+        servers.push(server);
+        void server.start();
+      }
+    });
+    await enqueuing.close();
+    return order;
+  }
+
+  const rowsOf = (tenant: string, count: number): Row[] =>
+    Array.from({ length: count }, (_, number) => ({ tenant, number }));
+
+  it('lets no tenant delay the others', async () => {
+    const small = Array.from({ length: 10 }, (_, index) => rowsOf(`small-${index}`, 5)).flat();
+    const order = await run([...rowsOf('noisy', 2_000), ...small], {}, () => undefined);
+    const last = order.findLastIndex((tenant) => tenant.startsWith('small'));
+    // 50 small ones and as many turns of the noisy one, what two servers hold at once, and one round more.
+    expect(last).toBeLessThan(150);
+    expect(order).toHaveLength(2_050);
+  });
+
+  it('never exceeds the concurrency of a key, and uses it', async () => {
+    const running = new Map<string, number>();
+    const most = new Map<string, number>();
+    const rows = ['a', 'b', 'c'].flatMap((tenant) => rowsOf(tenant, 60));
+    const limits = { concurrency: (key: string) => (key === 'a' ? 4 : 2) };
+    await run(rows, limits, async ({ tenant }) => {
+      running.set(tenant, (running.get(tenant) ?? 0) + 1);
+      most.set(tenant, Math.max(most.get(tenant) ?? 0, running.get(tenant)!));
+      await client.ping();
+      running.set(tenant, running.get(tenant)! - 1);
+    });
+    expect(Object.fromEntries(most)).toEqual({ a: 4, b: 2, c: 2 });
+  });
+
+  it('never exceeds the rate of a key, and goes on when there is room', async () => {
+    const starts = new Map<string, number[]>();
+    const rows = ['a', 'b'].flatMap((tenant) => rowsOf(tenant, 15));
+    await run(rows, { rate: { max: 5, per: 160 } }, ({ tenant }) => {
+      starts.set(tenant, [...(starts.get(tenant) ?? []), performance.now()]);
+    });
+    for (const times of starts.values()) {
+      expect(times).toHaveLength(15);
+      // A handler begins a moment after the script has counted it.
+      for (let index = 10; index < 15; index++) expect(times[index]! - times[index - 10]!).toBeGreaterThan(160);
+    }
+  });
+
+  it('leaves no key behind but its counters', async () => {
+    await run([...rowsOf('a', 20), ...rowsOf('b', 3)], { concurrency: 2, weight: 3 }, () => undefined);
+    await Promise.all(servers.splice(0).map((server) => server.shutdown()));
+    const last = makeBroker();
+    await last.consumer.exchange('imports', { settle: [], take: 10 });
+    expect((await client.keys('asynq:{imports}:*')).filter((key) => !/:(processed|failed)(:|$)/.test(key))).toEqual([]);
+  });
+});
