@@ -176,7 +176,8 @@ describe('a call with links', () => {
     await client.enqueue(defineTask<Order>('keyed', { key }), { orderId: '7' });
     await client.enqueue(defineTask<Order>('free', { key, after: Capture }), { orderId: '7' }, { after: [] });
     for (const request of broker.requests) {
-      expect(Object.keys(request).sort()).toEqual(['madeId', 'message', 'processAt', 'uniqueTtl']);
+      expect(Object.keys(request).sort()).toEqual(['madeId', 'message', 'processAt', 'repeat', 'uniqueTtl']);
+      expect((request as { repeat?: unknown }).repeat).toBeUndefined();
       expect(request.message.retention).toBe(0);
     }
   });
