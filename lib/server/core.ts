@@ -148,8 +148,8 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     this.waker.onPending(queue);
   }
 
-  onDelayed(): void {
-    this.loops.delayedChanged();
+  onDelayed(queue: string): void {
+    this.loops.delayedChanged(queue);
   }
 
   onPlaces(): void {

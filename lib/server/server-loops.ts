@@ -166,7 +166,8 @@ export class ServerLoops {
    * The scheduled or retry set of a queue has changed. Forwards soon, but keeps to the forwarder's
    * cooldown.
    */
-  delayedChanged(): void {
+  delayedChanged(queue: string): void {
+    this.forwarder.changed(queue);
     if (this.delayedChange) return;
     this.delayedChange = true;
     this.deps.clock.after(this.forwarder.cooldown, () => {

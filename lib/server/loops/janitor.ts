@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.js';
 import type { AsynqEvents } from '../../events/events.js';
 import { settleAll } from '../../async.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
+import { Turns } from './turns.js';
 
 /** Between two searches for groups that are not listed: each scans every key of the Redis. */
 const GROUP_REPAIR_INTERVAL_MS = 600_000;
@@ -27,11 +28,16 @@ export interface JanitorOptions {
 export class Janitor {
   private readonly repairedAt = new Map<string, number>();
 
-  constructor(private readonly options: JanitorOptions) {}
+  private readonly turns: Turns;
+
+  constructor(private readonly options: JanitorOptions) {
+    this.turns = new Turns(options.interval);
+  }
 
   async runOnce(): Promise<number> {
-    await settleAll(this.options.queues.names().map((queue) => this.clean(queue)));
-    return this.options.interval;
+    const { queues, delay } = this.turns.take(this.options.queues.names());
+    await settleAll(queues.map((queue) => this.clean(queue)));
+    return delay;
   }
 
   private async clean(queue: string): Promise<void> {

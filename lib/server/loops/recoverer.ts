@@ -12,6 +12,7 @@ import type { Relay } from '../../links/relay.js';
 import { settleAll } from '../../async.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
 import type { Verdicts } from '../attempt/verdict.js';
+import { Turns } from './turns.js';
 
 /** On average; asynq's is a minute. */
 const PASS_INTERVAL_MS = 5_000;
@@ -36,15 +37,15 @@ export interface RecovererOptions {
  * did not end in time go back to their groups.
  */
 export class Recoverer {
-  private passes = 0;
+  private readonly turns = new Turns(PASS_INTERVAL_MS);
 
   constructor(private readonly options: RecovererOptions) {}
 
   async runOnce(): Promise<number> {
-    const repair = this.passes++ % PASSES_PER_REPAIR === 0;
-    const queues = this.options.queues.names();
+    const repair = this.turns.laps % PASSES_PER_REPAIR === 0;
+    const { queues, delay } = this.turns.take(this.options.queues.names());
     await settleAll(queues.map((queue) => this.recover(queue, repair)));
-    return PASS_INTERVAL_MS * (0.75 + Math.random() / 2);
+    return delay * (0.75 + Math.random() / 2);
   }
 
   private async recover(queue: string, repair: boolean): Promise<void> {
