@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CommandLineError } from '../../errors.js';
-import { ROW_STATES, type RowCriteria, type RowState, type ShownRow } from '../../outbox/sql/row-work.js';
+import { ROW_STATES, type RowState } from '../../outbox/sql/row-states.js';
+import type { RowCriteria, ShownRow } from '../../outbox/sql/row-work.js';
 import { formatDuration } from '../../words/when.js';
 import type { Column } from '../output/table.js';
 import type { CommandContext } from '../tree/command-context.js';

@@ -1,11 +1,7 @@
 import { only, type SqlRow, type Work } from './database.js';
 import { type Raw, raw, type SqlValue } from './statement.js';
+import type { RowState } from './row-states.js';
 import type { Tables } from './tables.js';
-
-/** States of rows: `new` and `taken` wait for Redis, the others have ended. */
-export const ROW_STATES = ['new', 'taken', 'sent', 'refused', 'poisoned'] as const;
-
-export type RowState = (typeof ROW_STATES)[number];
 
 /** Which rows are meant; what is not given is all. */
 export interface RowCriteria {
