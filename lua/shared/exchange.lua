@@ -348,7 +348,7 @@ repeat
         for j = #ids, i + 1, -1 do
           rest[#rest + 1] = ids[j]
         end
-        spread('RPUSH', pending, rest)
+        if F then F.keep_turns(pending, rest) else spread('RPUSH', pending, rest) end
         popped, wanted = popped - #rest, n
         break
       end

@@ -30,6 +30,8 @@ do
   local keys_in_ring, has_held = call('ZCARD', ring), call('ZCARD', held) > 0
   local has_shares, has_slots = call('HLEN', shares) > 0, call('HLEN', slots) > 0
   local change = 0
+  -- Tasks that this call has given a slot: they have no lease yet.
+  local drawn_now = {}
 
   -- One field of a message of protobuf: its number, its value or where its bytes begin and end, and where the next one is.
   local function varint(text, at)
@@ -145,6 +147,12 @@ do
     return group .. key
   end
 
+  -- Whether a task in `pending` has had its turn: nobody has made it pending again since.
+  local function has_turn(id)
+    local fields = try('HMGET', task_prefix .. id, 'turn', 'pending_since', 'state')
+    return fields[1] and fields[1] == fields[2] and fields[3] == 'pending'
+  end
+
   -- Forgets the slots of tasks whose holders are dead, or Go servers. Returns how many are taken.
   local function count_slots(key)
     local set = running .. key
@@ -159,8 +167,9 @@ do
       local ends = call('ZMSCORE', KEYS[4], unpack(ids, first, last))
       for i = first, last do
         local lease = tonumber(ends[i - first + 1] or '')
-        local ended = not lease and try('HGET', task_prefix .. ids[i], 'turn') ~= '1'
-        if ended or lease and lease + GRACE_SECONDS < now_seconds then free[#free + 1] = ids[i] end
+        if lease and lease + GRACE_SECONDS < now_seconds or not lease and not drawn_now[ids[i]] and not has_turn(ids[i]) then
+          free[#free + 1] = ids[i]
+        end
       end
     end
     if #free > 0 then
@@ -247,6 +256,7 @@ do
             spread('SADD', running .. key, ids)
             for at = 1, #ids do
               call('HSET', slots, ids[at], key)
+              drawn_now[ids[at]] = true
             end
             has_slots = true
           end
@@ -279,9 +289,9 @@ do
     local turns = {}
     for i = 1, ids and #ids or 0 do
       local key = task_prefix .. ids[i]
-      local fields = try('HMGET', key, 'msg', 'turn')
+      local fields = try('HMGET', key, 'msg', 'turn', 'pending_since')
       local message = not fields.err and fields[1]
-      if not message or fields[2] then
+      if not message or fields[2] and fields[2] == fields[3] then
         turns[#turns + 1] = ids[i]
       else
         local name, text = F.share_of(message)
@@ -291,6 +301,19 @@ do
     end
     F.push_all()
     return turns
+  end
+
+  -- Puts tasks that have had their turn into `pending`, before those that wait there; they keep their slots. `ids`: the next one is last.
+  function F.keep_turns(pending, ids)
+    for i = 1, #ids do
+      local key = task_prefix .. ids[i]
+      local since = try('HGET', key, 'pending_since')
+      if type(since) ~= 'table' then
+        call('HSET', key, 'state', 'pending', 'pending_since', since or now_nanos, 'turn', since or now_nanos)
+        call('HDEL', key, 'group')
+      end
+    end
+    spread('RPUSH', pending, ids)
   end
 
   -- Held keys whose time has come have their turns again.

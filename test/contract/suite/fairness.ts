@@ -120,6 +120,30 @@ export function exerciseFairness(it: DriverTest): void {
       expect(ids(second.tasks)).toEqual(['a-3']);
     });
 
+    it('gives no slot of a key twice in one call', async ({ driver }) => {
+      beFair(driver);
+      const limited = tasksOf('c', 2, { concurrency: 1 });
+      await driver.enqueue([
+        ...tasksOf('a', 1),
+        ...limited,
+        ...tasksOf('b', 1, { weight: 2.5 }),
+        ...tasksOf('a', 1, {}, 2),
+      ]);
+      expect(keys(await driver.take(5))).toBe('aabc');
+    });
+
+    it('keeps slots and order of large tasks, which one call does not take together', async ({ driver }) => {
+      beFair(driver);
+      const payload = Buffer.alloc(400_000);
+      const large = tasksOf('a', 6, { concurrency: 4, rate: 5, window: 60_000 });
+      await driver.enqueue(large.map(({ message }) => ({ message: { ...message, payload } })));
+      const taken: LeasedTask[] = [];
+      for (let call = 0; call < 5; call++) taken.push(...(await driver.take(9)));
+      expect(ids(taken)).toEqual(['a-1', 'a-2', 'a-3', 'a-4']);
+      const next = await driver.exchange(taken.map(done), 9);
+      expect(ids([...next.tasks, ...(await driver.take(9))])).toEqual(['a-5']);
+    });
+
     it('frees the slots of a key when a dead server is recovered', async ({ driver }) => {
       beFair(driver);
       await driver.enqueue(tasksOf('a', 3, { concurrency: 1 }));
