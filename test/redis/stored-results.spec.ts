@@ -24,11 +24,11 @@ async function succeed(
   session: RunSession,
   driver: RedisDriver,
   name: string,
-  result: string,
+  result: string | Buffer,
   { consumer } = driver.broker,
 ): Promise<void> {
   const task = (await session.claim(name))!;
-  const settlement = { kind: 'done', lease: task.lease, uniqueKey: '', result: Buffer.from(result) } as const;
+  const settlement = { kind: 'done', lease: task.lease, uniqueKey: '', result: Buffer.from(result as string) } as const;
   const settle = [{ ...settlement, step: linkOf(task) }];
   session.took(await consumer.exchange('default', { settle, take: 0 }));
 }
@@ -122,25 +122,34 @@ describe('the results of steps that this process has stored', () => {
     ]);
   });
 
-  it('are the last thousand, and no large ones', async ({ driver }) => {
+  it('are the last megabytes, and no large ones', async ({ driver }) => {
     const session = new RunSession(driver);
     await session.start(STEPS);
     await succeed(session, driver, 'a', 'x'.repeat(5000));
-    await succeed(session, driver, 'b', 'small');
+    const small = Buffer.from([0, 10, 127, 128, 200, 255]);
+    await succeed(session, driver, 'b', small);
     const since = sinceOf((await session.claim('end'))!);
     const call = (name: string) => session.workflows.results('default', session.id, [name], since);
     expect(await reads(driver, () => call('a'))).toBe(1);
     expect(await reads(driver, () => call('b'))).toBe(0);
+    expect(await call('b')).toEqual([small]);
     const other = new RunSession(driver, 'wf:2');
-    await other.start(Array.from({ length: 1000 }, (_, n) => step(`s${n}`, {}, other.id)));
-    const { tasks } = other.took(await driver.exchange([], 1000));
-    expect(tasks).toHaveLength(1000);
-    const result = Buffer.from('1');
-    const settle = tasks.map(
-      (task) => ({ kind: 'done', lease: task.lease, uniqueKey: '', result, step: linkOf(task) }) as const,
-    );
-    other.took(await driver.exchange(settle, 0));
+    await other.start(Array.from({ length: 3000 }, (_, n) => step(`s${n}`, {}, other.id)));
+    // Each call stores a little less than 4 MB.
+    const settleMore = async (): Promise<void> => {
+      const { tasks } = other.took(await driver.exchange([], 950));
+      expect(tasks).toHaveLength(950);
+      const settle = tasks.map((task) => {
+        const result = Buffer.alloc(4096, '1');
+        return { kind: 'done', lease: task.lease, uniqueKey: '', result, step: linkOf(task) } as const;
+      });
+      other.took(await driver.exchange(settle, 0));
+    };
+    await settleMore();
+    await settleMore();
+    expect(await reads(driver, () => call('b'))).toBe(0);
+    await settleMore();
     expect(await reads(driver, () => call('b'))).toBe(1);
-    expect(await call('b')).toEqual([Buffer.from('small')]);
+    expect(await call('b')).toEqual([small]);
   });
 });

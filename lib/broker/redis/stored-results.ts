@@ -1,7 +1,9 @@
 import type { Settlement, SettleStatus } from '../broker.js';
 
-/** How many results are kept: those of the last steps. What is kept for long costs Node's garbage collector more than a read. */
-const MOST_RESULTS = 1000;
+/** Bytes, as counted below, of the latest results that are kept at least; at most it is twice as many. */
+const KEPT_BYTES = 4 * 1024 * 1024;
+/** Bytes of memory that a result takes, but for its key and its own bytes; rounded up. */
+const ENTRY_BYTES = 200;
 /** Bytes. A larger result is read. */
 const LARGEST_RESULT = 4096;
 
@@ -10,10 +12,15 @@ const LARGEST_RESULT = 4096;
  * them then. The result of a step never changes within a run, and a run is known by its start.
  */
 export class StoredResults {
-  private readonly results = new Map<string, Buffer>();
-  /** Their keys, a ring: the next one takes the place of the oldest. */
-  private readonly keys: string[] = [];
-  private next = 0;
+  /**
+   * By the keys of steps, with a character per byte: thousands of strings cost Node's garbage collector less than as many buffers,
+   * and hold no memory that they share with others.
+   */
+  private latest = new Map<string, string>();
+  /** Those before: let go all at once, which costs less than a deletion per result. */
+  private earlier: ReadonlyMap<string, string> = new Map();
+  /** Of the latest ones. */
+  private bytes = 0;
 
   /** Redis has these settlements, but for those that were lost. */
   settled(settlements: readonly Settlement[], statuses: readonly SettleStatus[]): void {
@@ -23,29 +30,32 @@ export class StoredResults {
       const { step, lease, result } = item;
       // The run of another queue has the result when a parcel has brought it.
       if (!result?.length || result.length > LARGEST_RESULT || step.to !== lease.queue) continue;
-      this.keep(keyOf(step.to, step.run, item.step.since, step.step), result);
+      this.keep(prefixOf(step.to, step.run, item.step.since) + step.step, result);
     }
   }
 
   /** The results of these steps, in order; undefined unless all of them are here. */
   all(queue: string, run: string, since: string, steps: readonly string[]): Buffer[] | undefined {
-    if (steps.length > this.results.size) return undefined;
+    const prefix = prefixOf(queue, run, since);
     const found: Buffer[] = [];
     for (const step of steps) {
-      const result = this.results.get(keyOf(queue, run, since, step));
-      if (!result) return undefined;
-      found.push(result);
+      const key = prefix + step;
+      const result = this.latest.get(key) ?? this.earlier.get(key);
+      if (result === undefined) return undefined;
+      found.push(Buffer.from(result, 'latin1'));
     }
     return found;
   }
 
   private keep(key: string, result: Buffer): void {
-    const oldest = this.keys[this.next];
-    if (oldest !== undefined) this.results.delete(oldest);
-    this.keys[this.next] = key;
-    this.next = (this.next + 1) % MOST_RESULTS;
-    this.results.set(key, result);
+    this.bytes += key.length + result.length + ENTRY_BYTES;
+    if (this.bytes > KEPT_BYTES) {
+      this.earlier = this.latest;
+      this.latest = new Map();
+      this.bytes = 0;
+    }
+    this.latest.set(key, result.toString('latin1'));
   }
 }
 
-const keyOf = (queue: string, run: string, since: string, step: string): string => `${since} ${queue} ${run}\0${step}`;
+const prefixOf = (queue: string, run: string, since: string): string => `${since} ${queue} ${run}\0`;
