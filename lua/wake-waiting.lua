@@ -6,10 +6,12 @@
 --   2 retry
 --   3 pending
 --   4 paused
+--   5 waitlists: the names of those in which tasks wait
 -- ARGV
 --   1 taskPrefix
 --   2 nowNanos
 --   3 count
+--   4 waitlist: its name
 -- Returns
 --   how many were moved (none while the queue is paused), and how many still wait
 --
@@ -24,7 +26,12 @@ local MAX_WOKEN_AHEAD = 256
 call('LLEN', KEYS[3])
 call('ZCARD', KEYS[2])
 local waiting = call('ZCARD', KEYS[1])
-if waiting == 0 or call('EXISTS', KEYS[4]) == 1 then return { 0, waiting } end
+if waiting == 0 then
+  call('SREM', KEYS[5], ARGV[4])
+  return { 0, 0 }
+end
+call('SCARD', KEYS[5])
+if call('EXISTS', KEYS[4]) == 1 then return { 0, waiting } end
 
 -- Until when it is in `retry`, and since when it waits.
 local function waits(id)
@@ -44,7 +51,9 @@ while #woken < count and gone < MAX_REMOVED do
     gone = gone + 1
   end
 end
-if #woken == 0 then return { 0, call('ZCARD', KEYS[1]) } end
+local left = call('ZCARD', KEYS[1])
+if left == 0 then call('SREM', KEYS[5], ARGV[4]) end
+if #woken == 0 then return { 0, left } end
 
 local line, ahead = {}, call('LRANGE', KEYS[3], -MAX_WOKEN_AHEAD, -1)
 for i = #ahead, 1, -1 do
@@ -68,4 +77,4 @@ table.sort(line, function(one, other)
   return since[one] > since[other]
 end)
 spread('RPUSH', KEYS[3], line)
-return { #woken, call('ZCARD', KEYS[1]) }
+return { #woken, left }

@@ -63,4 +63,6 @@ export interface LimitingRole {
    * task that was run, archived or deleted meanwhile has lost its position.
    */
   wakeWaiting(queue: string, waitlist: string, count: number): Promise<{ woken: number; left: number }>;
+  /** The waitlists of a queue in which tasks wait, or may wait: `wakeWaiting` tells. */
+  usedWaitlists(queue: string): Promise<readonly string[]>;
 }

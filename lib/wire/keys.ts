@@ -40,6 +40,8 @@ export class QueueKeys extends PlaceKeys {
   readonly schedulePrefix: string;
   /** Ours, unknown to Go: when scheduled tasks will join which groups. */
   readonly delayedGroups: string;
+  /** Ours: the names of the waitlists in which tasks wait. */
+  readonly waitlists: string;
   /** Ours: the highest number of a row that each sender of an outbox has brought. It outlives the queue. */
   readonly senders: string;
   /** Ours: the tasks that wait for others, by the end of their wait (WAITING_GROUP). No list of groups names it. */
@@ -83,6 +85,7 @@ export class QueueKeys extends PlaceKeys {
     this.failed = `${this.base}failed`;
     this.schedulePrefix = `${this.base}periodic:`;
     this.delayedGroups = `${this.base}delayed_groups`;
+    this.waitlists = `${this.base}waitlists`;
     this.senders = `${this.base}senders`;
     this.followedPrefix = `${this.base}followed:`;
     this.lockPrefix = `${this.base}unique:`;

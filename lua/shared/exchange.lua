@@ -32,6 +32,8 @@ local LIMIT_RETRY_MS = 100
 local MIN_WAIT_SECONDS, TASKS_PER_EXTRA_SECOND, MAX_WAIT_SECONDS = 60, 10, 3600
 
 local call, try, type = redis.call, redis.pcall, type
+-- The key of the names of the waitlists in which tasks wait, when one is joined.
+local waitlists
 local pending, paused_key, active, lease, processed_on, processed_total, failed_on, failed_total, retry, archived, completed, rate, links =
   unpack(KEYS, 1, 13)
 -- KEYS after those: the hashes of the tasks to settle.
@@ -107,7 +109,11 @@ else
     if ARGV[i + 2] == '1' then
       named = named + 1
       item.key = KEYS[named]
-      if item.kind == WAIT then call('ZCARD', item.key) end
+      if item.kind == WAIT then
+        waitlists = string.sub(task_prefix, 1, -#'t:' - 1) .. 'waitlists'
+        call('ZCARD', item.key)
+        call('SCARD', waitlists)
+      end
     end
     specials[tonumber(ARGV[i])] = item
     moves = moves or item.kind ~= DONE
@@ -233,6 +239,8 @@ else
       call('ZADD', retry, wait_end, id)
       call('ZADD', item.key, since, id)
       call('EXPIRE', item.key, 2 * MAX_WAIT_SECONDS)
+      call('SADD', waitlists, string.sub(item.key, #task_prefix - #'t:' + #'waiting:' + 1))
+      call('EXPIRE', waitlists, 2 * MAX_WAIT_SECONDS)
     end
     if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end
   end

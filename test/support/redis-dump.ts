@@ -115,6 +115,7 @@ class QueueReader {
   private readonly found = emptyDraft();
   /** Full names of aggregation sets, and their deadlines. */
   private claimed: readonly ScoredId[] = [];
+  private used: readonly string[] = [];
 
   constructor(
     private readonly keys: QueueKeys,
@@ -123,7 +124,10 @@ class QueueReader {
 
   /** What was read, with the claimed sets apart from the groups. */
   get draft(): Draft {
-    const { keys, found, claimed } = this;
+    const { keys, found, claimed, used } = this;
+    const unnamed = Object.keys(found.waitlists).filter((name) => !used.includes(name));
+    if (unnamed.length > 0)
+      throw new Error(`tasks wait in ${unnamed.join(', ')}, and ${keys.waitlists} does not say so`);
     const names = new Map(claimed.map(([key, deadline]) => [key.slice(keys.groupPrefix.length), deadline]));
     const groups = {};
     const members = new Map<string, readonly ScoredId[]>();
@@ -169,7 +173,14 @@ class QueueReader {
     else if (after(`${keys.base}unique:`) !== undefined) await this.readLock(node, key);
     else if (after(`${keys.base}rate:`) !== undefined || key === keys.delayedGroups) await requireEnd(node, key);
     else if (line !== undefined) await this.readLine(node, key, line);
+    else if (key === keys.waitlists) await this.readWaitlists(node, key);
     else if (key !== keys.senders) throw new Error(`the key "${key}" is none of asynq's`);
+  }
+
+  /** Each waitlist with tasks is named there. */
+  private async readWaitlists(node: Redis, key: string): Promise<void> {
+    await requireEnd(node, key);
+    this.used = await node.smembers(key);
   }
 
   private async readLine(node: Redis, key: string, line: string): Promise<void> {

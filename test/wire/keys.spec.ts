@@ -25,6 +25,7 @@ describe('keys of a queue', () => {
     expect(named).toMatchObject({
       // ours
       delayedGroups: 'asynq:{q}:delayed_groups',
+      waitlists: 'asynq:{q}:waitlists',
       waitingTasks: 'asynq:{q}:g:asynq:waiting',
     });
     expect(named).toMatchObject({

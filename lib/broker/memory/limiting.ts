@@ -60,6 +60,12 @@ export class MemoryLimiting implements LimitingRole {
     return this.state.change(queue, (store, now) => wakeWaiting(store, waitlist, count, now));
   }
 
+  async usedWaitlists(queue: string): Promise<readonly string[]> {
+    return this.state.change(queue, (store) =>
+      [...store.waitlists].filter(([, waitlist]) => waitlist.size > 0).map(([name]) => name),
+    );
+  }
+
   /** Who has tokens of a scope that have not expired. */
   held(scope: string): TokenHolder[] {
     const now = floorSeconds(this.state.now);

@@ -49,14 +49,19 @@ export class RedisLimiting implements LimitingRole {
 
   async wakeWaiting(queue: string, waitlist: string, count: number) {
     const keys = this.keyspace.queue(queue);
-    const argv = [keys.taskPrefix, nanoseconds(this.clock.now()), String(count)];
+    const argv = [keys.taskPrefix, nanoseconds(this.clock.now()), String(count), waitlist];
     const answer = await this.scripts.run(
       'monitor',
       'wakeWaiting',
-      [keys.waiting(waitlist), keys.retry, keys.pending, keys.paused],
+      [keys.waiting(waitlist), keys.retry, keys.pending, keys.paused, keys.waitlists],
       argv,
     );
     const [woken, left] = answer as [number, number];
     return { woken, left };
+  }
+
+  usedWaitlists(queue: string): Promise<readonly string[]> {
+    const { waitlists } = this.keyspace.queue(queue);
+    return this.connections.run('monitor', 'SMEMBERS', (client) => client.smembers(waitlists));
   }
 }

@@ -67,10 +67,10 @@ export class Limiter {
     this.waitlist.joined(queue);
   }
 
-  /** One pass: extends the tokens, and searches for waiting tasks that nobody here knows of. */
-  async runOnce(): Promise<void> {
+  /** One pass: extends the tokens, and wakes waiting tasks that nobody here knows of. @param queues where tasks wait for it */
+  async runOnce(queues: readonly string[]): Promise<void> {
     await this.renewTokens();
-    await this.waitlist.search();
+    await this.waitlist.search(queues);
   }
 
   /** Extends the tokens, and wakes tasks as far as there may be room. */

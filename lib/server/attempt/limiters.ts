@@ -17,7 +17,10 @@ export class Limiters {
    * @throws InvalidHandlerError for wrong limits, or handlers that share a scope and differ in
    * their limits
    */
-  constructor(entries: Iterable<TaskHandlerEntry>, deps: LimiterDeps) {
+  constructor(
+    entries: Iterable<TaskHandlerEntry>,
+    private readonly deps: LimiterDeps,
+  ) {
     for (const entry of entries) {
       if (!entry.limits) continue;
       const scope = entry.limits.limitScope ?? entry.pattern;
@@ -39,8 +42,20 @@ export class Limiters {
     return this.byEntry.get(entry);
   }
 
+  /** One pass. Tokens are extended though a queue cannot be asked what waits in it. */
   async runOnce(): Promise<number> {
-    await settleAll([...this.byScope.values()].map((limiter) => limiter.runOnce()));
+    const { broker, queues } = this.deps;
+    const waiting = new Map<string, string[]>();
+    const search = async (queue: string) => {
+      for (const scope of await broker.limiting.usedWaitlists(queue)) {
+        if (this.byScope.has(scope)) waiting.set(scope, [...(waiting.get(scope) ?? []), queue]);
+      }
+    };
+    const [failed] = (await Promise.allSettled(queues.names().map(search))).filter(
+      ({ status }) => status === 'rejected',
+    );
+    await settleAll([...this.byScope.values()].map((limiter) => limiter.runOnce(waiting.get(limiter.scope) ?? [])));
+    if (failed) throw (failed as PromiseRejectedResult).reason;
     return SEARCH_INTERVAL_MS;
   }
 

@@ -62,7 +62,9 @@ export class NewerPayloads {
   async runOnce(): Promise<number> {
     let found = false;
     for (const queue of this.deps.queues.names()) {
-      for (const type of this.types) if (await this.wake(queue, newerWaitlist(type))) found = true;
+      const used = new Set(await this.deps.broker.limiting.usedWaitlists(queue));
+      const waitlists = this.types.map(newerWaitlist).filter((waitlist) => used.has(waitlist));
+      for (const waitlist of waitlists) if (await this.wake(queue, waitlist)) found = true;
     }
     this.interval = found ? MIN_SEARCH_INTERVAL_MS : Math.min(2 * this.interval, MAX_SEARCH_INTERVAL_MS);
     return this.interval;

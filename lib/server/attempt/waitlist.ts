@@ -72,11 +72,12 @@ export class Waitlist {
     else if (this.probing) await this.wake(2 * admitted);
   }
 
-  /** Searches the queues where nobody here knows of waiting tasks. */
-  async search(): Promise<void> {
+  /** Looks at queues where tasks wait, if nobody here knows of them. */
+  async search(queues: readonly string[]): Promise<void> {
     const { waiting } = this;
     const { isShared, room } = this.limiter;
-    const unknown = this.deps.queues.names().filter((queue) => !waiting.has(queue));
+    const unknown = queues.filter((queue) => !waiting.has(queue));
+    if (unknown.length === 0) return;
     if (isShared && waiting.size > 0) {
       for (const queue of unknown) waiting.set(queue, 0); // has its turn among the others
       return this.probeLater();

@@ -293,6 +293,25 @@ export function exerciseLimiting(it: DriverTest): void {
       expect(await driver.broker.limiting.wakeWaiting('default', 'ü {b}:c', 1)).toEqual({ woken: 1, left: 0 });
     });
 
+    it('are in a waitlist that is known to be used, until the last one was woken', async ({ driver }) => {
+      const { limiting } = driver.broker;
+      const used = async (queue = 'default') => [...(await limiting.usedWaitlists(queue))].sort();
+      expect(await used()).toEqual([]);
+      for (const waitlist of ['one', 'one', 'ü {b}:c']) {
+        await driver.add();
+        await deferAll(driver, waitlist);
+      }
+      expect([await used(), await used('other')]).toEqual([['one', 'ü {b}:c'], []]);
+      await limiting.wakeWaiting('default', 'one', 1);
+      expect(await used()).toEqual(['one', 'ü {b}:c']);
+      await limiting.wakeWaiting('default', 'one', 1);
+      expect(await used()).toEqual(['ü {b}:c']);
+      driver.clock.advance(120_000);
+      await driver.broker.maintenance.forward('default'); // it no longer waits, which is seen when it should wake
+      expect(await limiting.wakeWaiting('default', 'ü {b}:c', 1)).toEqual({ woken: 0, left: 0 });
+      expect(await used()).toEqual([]);
+    });
+
     it('are on no waitlist when the lease was lost', async ({ driver }) => {
       await driver.add();
       const { tasks } = await driver.broker.consumer.exchange('default', { settle: [], take: 1 });

@@ -57,6 +57,23 @@ async function addMany({ add }: Rig, type: string, count: number): Promise<strin
 }
 
 describe('limits of a handler', () => {
+  it('cost one look a queue while nothing waits, however many there are', async () => {
+    const clock = manualClock();
+    const broker = new MemoryBroker(clock);
+    const used = vi.spyOn(broker.limiting, 'usedWaitlists');
+    const woken = vi.spyOn(broker.limiting, 'wakeWaiting');
+    const handlers = Array.from({ length: 50 }, (_, index) => {
+      return { pattern: `narrow ${index}`, handle: () => undefined, limits: { globalConcurrency: 1 } };
+    });
+    const server = new Server({ broker, handlers, options: { queues: ['a', 'b', 'c'] } });
+    servers.push(server);
+    await server.start();
+    used.mockClear();
+    await pass(clock, 20_000);
+    expect(used).toHaveBeenCalledTimes(10 * 3);
+    expect(woken).not.toHaveBeenCalled();
+  });
+
   it('concurrency: bounds one process; the other slots are free for other tasks of the same queue', async () => {
     const { work, handler } = narrow({ concurrency: 2 });
     const wide = workers();

@@ -95,10 +95,10 @@ describe('tasks with a newer payload than their handler knows', () => {
   it('are searched for less and less often, until some are found', async () => {
     const { broker, clock, server, add, pass } = fleet();
     const times: number[] = [];
-    const { wakeWaiting } = broker.limiting;
-    vi.spyOn(broker.limiting, 'wakeWaiting').mockImplementation((...args) => {
+    const { usedWaitlists } = broker.limiting;
+    vi.spyOn(broker.limiting, 'usedWaitlists').mockImplementation((...args) => {
       times.push((clock.now() - 1_700_000_000_000) / 1_000);
-      return wakeWaiting.apply(broker.limiting, args);
+      return usedWaitlists.apply(broker.limiting, args);
     });
     const [old, next] = [server('old'), server('new', 2)];
     await next.start();

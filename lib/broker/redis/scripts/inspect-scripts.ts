@@ -9,7 +9,10 @@ export const INSPECT_SCRIPTS = {
   takeStarts: { keys: ['starts'], argv: ['most', 'window', 'nowNanos', 'wanted'] },
   takeCosts: { keys: ['starts'], argv: ['most', 'window', 'nowNanos'] },
   correctCosts: { keys: ['starts'], argv: ['window', 'nowNanos'] },
-  wakeWaiting: { keys: ['waiting', 'retry', 'pending', 'paused'], argv: ['taskPrefix', 'nowNanos', 'count'] },
+  wakeWaiting: {
+    keys: ['waiting', 'retry', 'pending', 'paused', 'waitlists'],
+    argv: ['taskPrefix', 'nowNanos', 'count', 'waitlist'],
+  },
   describeQueue: {
     file: 'inspect/describe-queue',
     keys: [

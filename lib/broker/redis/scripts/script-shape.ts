@@ -29,6 +29,7 @@ export const KEY_TYPES = {
   sorted: 'zset',
   schedule: 'hash',
   delayedGroups: 'zset',
+  waitlists: 'set',
   schedulerEntries: 'list',
   schedulerHistory: 'zset',
   cancellations: 'zset',
