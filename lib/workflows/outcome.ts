@@ -26,17 +26,22 @@ export function decodeResult(bytes: Buffer | undefined): unknown {
   }
 }
 
-/** The results of steps, by name; those without a result are left out. */
+/**
+ * The results of steps, by name; those without a result are left out.
+ *
+ * @param since of the link of a step of the run: what this process has stored is not read then
+ */
 export async function readResults(
   workflows: Pick<WorkflowsRole, 'results'>,
   queue: string,
   run: string,
   names: readonly string[],
+  since?: string,
 ): Promise<Map<string, unknown>> {
   const results = new Map<string, unknown>();
   for (let from = 0; from < names.length; from += RESULTS_PER_CALL) {
     const page = names.slice(from, from + RESULTS_PER_CALL);
-    const stored = await workflows.results(queue, run, page);
+    const stored = await workflows.results(queue, run, page, since);
     for (const [index, name] of page.entries()) {
       if (stored[index] !== undefined) results.set(name, decodeResult(stored[index]));
     }

@@ -48,7 +48,7 @@ export class StepContext implements WorkflowContext {
 
   async results(steps?: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
     if (!steps) return this.resultsBefore();
-    const results = await readResults(this.deps.broker.workflows, this.queue, this.id, steps);
+    const results = await readResults(this.deps.broker.workflows, this.queue, this.id, steps, this.link.since);
     const without = steps.filter((name) => !results.has(name));
     if (without.length > 0) this.requireKnown(await this.read(), without);
     return Object.fromEntries(results);

@@ -5,6 +5,7 @@ import { Relay } from '../../lib/links/relay.js';
 import type { ActiveTask } from '../../lib/server/attempt/active-task.js';
 import { Server } from '../../lib/server/server.js';
 import type { TaskContext } from '../../lib/task/context.js';
+import { StepContext, type StepContextDeps } from '../../lib/workflows/step-context.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { RunSession, step } from '../contract/run-session.js';
 import { signal } from './support.js';
@@ -89,6 +90,22 @@ describe('the results of steps that this process has stored', () => {
     ]);
     // Whoever has not claimed a step of the run sees what Redis has.
     expect(await reads(driver, () => workflows.results('default', session.id, ['a']))).toBe(1);
+  });
+
+  it('are not read again by a handler that names them', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start(STEPS);
+    await succeed(session, driver, 'a', '1');
+    await succeed(session, driver, 'b', '2');
+    const end = (await session.claim('end'))!;
+    const deps = { broker: driver.broker } as unknown as StepContextDeps;
+    const context = new StepContext(deps, end.lease.id, linkOf(end));
+    expect(
+      await reads(driver, async () => {
+        expect(await context.result('a')).toBe(1);
+        expect(await context.results(['b', 'a'])).toEqual({ a: 1, b: 2 });
+      }),
+    ).toBe(0);
   });
 
   it('are read when another process has stored one of them', async ({ driver }) => {
