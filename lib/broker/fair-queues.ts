@@ -9,6 +9,10 @@ export class FairQueues {
     return this.names.size > 0 && this.names.has(queue);
   }
 
+  all(): readonly string[] {
+    return [...this.names];
+  }
+
   add(queue: string): void {
     this.names.add(queue);
   }

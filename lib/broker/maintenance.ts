@@ -15,6 +15,11 @@ export interface MaintenanceRole {
    */
   forward(queue: string): Promise<{ moved: number; nextDue: number | undefined }>;
   /**
+   * Of a fair queue: lets `most` tasks in `pending` be those whose turn it is, for servers that know no lines. Returns of how many it
+   * was the turn before, and of how many more it is now.
+   */
+  fillTurns(queue: string, most: number): Promise<{ before: number; filled: number }>;
+  /**
    * Up to `limit` tasks whose lease ended at or before `cutoff` (Unix seconds), oldest first, to be
    * settled by their old lease.
    */

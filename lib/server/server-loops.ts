@@ -25,6 +25,7 @@ import { LINK_KEEPER, LinkKeeper } from './loops/link-keeper.js';
 import { Recoverer } from './loops/recoverer.js';
 import { StoreCheck } from './loops/store-check.js';
 import { Subscriber } from './loops/subscriber.js';
+import { TurnFiller } from './loops/turn-filler.js';
 import type { ResolvedServerOptions } from './options.js';
 import { profileOf } from './profile.js';
 
@@ -74,6 +75,7 @@ export class ServerLoops {
   private readonly recovery: Loop;
   private readonly forwarding: Loop;
   private readonly cleaning: Loop;
+  private readonly filling: Loop;
   private readonly limiting: Loop | undefined;
   private readonly payloadSearch: Loop | undefined;
   private readonly aggregation: Loop | undefined;
@@ -105,6 +107,7 @@ export class ServerLoops {
     this.recovery = this.maintenance('recoverer', new Recoverer(deps));
     this.forwarding = this.maintenance('forwarder', this.forwarder);
     this.cleaning = this.maintenance('janitor', this.makeJanitor());
+    this.filling = this.maintenance('turn filler', new TurnFiller(deps));
     if (limiters.size > 0) this.limiting = this.loop('limiter', limiters);
     if (newerPayloads.searches) this.payloadSearch = this.loop('payload search', newerPayloads);
     if (aggregators.size > 0) this.aggregation = this.loopWhile(() => deps.seat.aggregates, 'aggregator', aggregator);
@@ -127,6 +130,7 @@ export class ServerLoops {
     this.recovery.start(); // a crashed predecessor's tasks first
     this.forwarding.start();
     this.cleaning.start(janitorInterval);
+    this.filling.start();
     this.limiting?.start();
     this.payloadSearch?.start(); // tasks that older servers have left
     this.aggregation?.start();

@@ -9,11 +9,11 @@
 --
 -- Uses shared/spread.lua
 -- Uses shared/starts.lua
-local F = {}
+local F = { lease = KEYS[4] }
 do
   local call, try = redis.call, redis.pcall
   -- A key whose slots are taken is looked at again after this time, as nobody says that a Go server has ended a task.
-  local LOOK_AGAIN_MS = 2000
+  local look_again = 2000
   -- A slot is free so long after the end of the lease of its task, as for the recoverer.
   local GRACE_SECONDS = 30
   -- Bounds of one call: keys that are visited, held keys that are looked at again, tasks that others have put into `pending`.
@@ -164,7 +164,7 @@ do
     local free, left = {}, #ids
     for first = 1, #ids, 1000 do
       local last = math.min(first + 999, #ids)
-      local ends = call('ZMSCORE', KEYS[4], unpack(ids, first, last))
+      local ends = call('ZMSCORE', F.lease, unpack(ids, first, last))
       for i = first, last do
         local lease = tonumber(ends[i - first + 1] or '')
         if lease and lease + GRACE_SECONDS < now_seconds or not lease and not drawn_now[ids[i]] and not has_turn(ids[i]) then
@@ -186,7 +186,7 @@ do
     if concurrency > 0 then
       local taken = try('SCARD', running .. key)
       if type(taken) ~= 'number' or taken >= concurrency then taken = count_slots(key) end
-      room, again = math.max(0, concurrency - taken), now_ms + LOOK_AGAIN_MS
+      room, again = math.max(0, concurrency - taken), now_ms + look_again
     end
     if rate > 0 then
       starts = rates .. window .. ':' .. key
@@ -307,9 +307,10 @@ do
   function F.keep_turns(pending, ids)
     for i = 1, #ids do
       local key = task_prefix .. ids[i]
-      local since = try('HGET', key, 'pending_since')
-      if type(since) ~= 'table' then
-        call('HSET', key, 'state', 'pending', 'pending_since', since or now_nanos, 'turn', since or now_nanos)
+      local fields = try('HMGET', key, 'msg', 'pending_since', 'turn')
+      local since = fields[2] or now_nanos
+      if fields[1] and fields[3] ~= since then
+        call('HSET', key, 'state', 'pending', 'pending_since', since, 'turn', since)
         call('HDEL', key, 'group')
       end
     end
@@ -355,6 +356,29 @@ do
       end
     end
     return #turns > 0 and turns or nil
+  end
+
+  -- Gives turns to tasks for servers that know no lines, until `most` are in `pending`. Slots of what they have ended are found here.
+  -- Returns how many there were, and how many have had their turn now.
+  function F.fill(pending, most)
+    look_again = 250
+    local some, counted = has_slots and call('HRANDFIELD', slots, 20, 'WITHVALUES') or {}, {}
+    for i = 2, #some, 2 do
+      local key = some[i]
+      if not counted[key] then count_slots(key) end
+      counted[key] = true
+    end
+    open_held()
+    local turns = sort_pending(pending)
+    local drawn, back = #turns < most and draw(most - #turns) or {}, {}
+    for i = #drawn, 1, -1 do
+      back[#back + 1] = drawn[i]
+    end
+    for i = #turns, 1, -1 do
+      back[#back + 1] = turns[i]
+    end
+    F.keep_turns(pending, back)
+    return { #turns, #drawn }
   end
 
   -- Tasks have left their servers: their slots are free.

@@ -55,6 +55,7 @@ const step = fc.oneof(
   },
   { weight: 1, arbitrary: fc.constant({ do: 'wake' as const }) },
   { weight: 1, arbitrary: fc.constant({ do: 'pause' as const }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('fill' as const), most: fc.integer({ min: 1, max: 6 }) }) },
 ) as fc.Arbitrary<FairStep>;
 
 /** How the script begins whose next reply is lost, once it is done. */

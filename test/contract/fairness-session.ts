@@ -39,6 +39,7 @@ export type FairStep =
   | { readonly do: 'move'; readonly milliseconds: number }
   | { readonly do: 'operate'; readonly index: number; readonly action: 'run' | 'archive' | 'delete' }
   | { readonly do: 'wake' }
+  | { readonly do: 'fill'; readonly most: number }
   | { readonly do: 'pause' };
 
 interface Start {
@@ -57,6 +58,8 @@ export class FairSession {
   private active: LeasedTask[] = [];
   private readonly starts: Start[] = [];
   private paused = false;
+  /** Of tasks that had their turn before they were taken, the turns keep the rate. */
+  private isFilled = false;
 
   constructor(
     readonly driver: Driver,
@@ -85,6 +88,10 @@ export class FairSession {
         break;
       case 'wake':
         await this.driver.broker.limiting.wakeWaiting('default', 'hold', 3);
+        break;
+      case 'fill':
+        this.isFilled = true;
+        await this.driver.broker.maintenance.fillTurns('default', step.most);
         break;
       case 'pause':
         await this.pause(!this.paused);
@@ -142,7 +149,7 @@ export class FairSession {
     const now = this.driver.clock.now();
     this.starts.push({ at: now, key });
     const { rate, window } = limitsOf(key);
-    if (rate && window) {
+    if (rate && window && !this.isFilled) {
       const recent = this.starts.filter((one) => one.key === key && one.at > now - window).length;
       expect(recent, `starts of ${key}`).toBeLessThanOrEqual(rate);
     }

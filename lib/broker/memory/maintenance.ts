@@ -13,6 +13,12 @@ export class MemoryMaintenance implements MaintenanceRole {
     return this.state.change(queue, forward);
   }
 
+  /** No Go server takes tasks here. */
+  async fillTurns(): Promise<{ before: number; filled: number }> {
+    this.state.assertOpen();
+    return { before: 0, filled: 0 };
+  }
+
   async listExpiredLeases(queue: string, cutoff: number, limit: number): Promise<ExpiredLeases> {
     return this.state.change(queue, (store) => listExpiredLeases(store, queue, cutoff, limit));
   }

@@ -8,7 +8,7 @@ import { archiveLimits } from './scripts/archive-limits.js';
 import { nanoseconds, readScore, requireSeconds } from './scripts/arguments.js';
 import { LeasedTasks } from './scripts/leased-tasks.js';
 import { PackedReader } from './scripts/packed-reader.js';
-import { queueKeys } from './scripts/queue-keys.js';
+import { fairArguments, fairKeys, queueKeys } from './scripts/queue-keys.js';
 import type { Argument } from './scripts/script-command.js';
 import type { ScriptName } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
@@ -41,6 +41,15 @@ export class RedisMaintenance implements MaintenanceRole {
       const nextDue = next.length > 0 ? readScore(next.toString()) : undefined;
       if (more === 0 && (nextDue === undefined || nextDue > due)) return { moved, nextDue };
     }
+  }
+
+  async fillTurns(queue: string, most: number): Promise<{ before: number; filled: number }> {
+    const keys = this.keyspace.queue(queue);
+    const now = this.clock.now();
+    const argv = [keys.taskPrefix, String(floorSeconds(now)), nanoseconds(now), String(most), ...fairArguments(keys)];
+    const reply = await this.run('fillTurns', queueKeys('fillTurns', keys).concat(fairKeys(keys)), argv);
+    const [before, filled] = reply as [number, number];
+    return { before, filled };
   }
 
   async listExpiredLeases(queue: string, cutoff: number, limit: number): Promise<ExpiredLeases> {

@@ -80,6 +80,7 @@ const TASK_SCRIPTS = {
     keys: ['scheduled', 'retry', 'pending', 'groups', 'delayedGroups'],
     argv: ['taskPrefix', 'groupPrefix', 'now', 'nowNanos', 'limit'],
   },
+  fillTurns: { keys: ['pending', 'paused', 'lease'], argv: ['taskPrefix', 'now', 'nowNanos', 'most'] },
   listExpiredLeases: { keys: ['lease', 'active'], argv: ['taskPrefix', 'cutoff', 'limit'] },
   repairActive: { keys: ['active', 'lease'], argv: ['expiry', 'from', 'length'] },
   deleteExpiredCompleted: { keys: ['completed'], argv: ['taskPrefix', 'now', 'limit'] },
