@@ -98,7 +98,7 @@ if numbers[16] > 0 then bytes = bytes + estimate(call('ZRANGE', waits, 0, sample
 -- The first of some lines: of those whose turn is next, and of those that are held back.
 local in_lines, first = tonumber(call('GET', KEYS[15]) or 0) or 0, {}
 for i = 13, 14 do
-  local keys = call('ZRANGE', KEYS[i], 0, sample - 1)
+  local keys = call('ZCARD', KEYS[i]) > 0 and call('ZRANGE', KEYS[i], 0, sample - 1) or {}
   for n = 1, #keys do
     local id = try('ZRANGE', ARGV[2] .. ARGV[6] .. keys[n], 0, 0)[1]
     if id then

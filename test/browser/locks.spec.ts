@@ -42,7 +42,7 @@ describe('the locks of a queue', () => {
     ['phone', { width: 360 }],
   ])('are shown with their holders, and hostile or hidden keys harm nobody, %s', async (_name, options) => {
     await web.client.enqueue('order:charge', {}, { taskId: 'charge-7', key: 'order-7', unique });
-    await web.client.enqueue('order:charge', {}, { taskId: 'evil', key: EVIL, unique });
+    await web.client.enqueue('order:charge', {}, { taskId: 'evil', key: EVIL.slice(0, 100), unique });
     await web.client.enqueue('secret:x', { a: 1 }, { taskId: 'hidden', key: 'order-8', unique });
     const tab = await visit(options);
     await tab.open('queues/default/locks');

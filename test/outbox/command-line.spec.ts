@@ -134,7 +134,7 @@ describe('the database of an outbox', () => {
   });
 
   it('needs ids that are numbers', async () => {
-    const { status, stderr } = await runInProcess(['outbox', 'retry', 'x17', '--database', 'sqlite:/nowhere']);
+    const { status, stderr } = await runInProcess(['outbox', 'retry', 'x17', '--database', 'sqlite:/nowhere/app.db']);
     expect([status, stderr]).toEqual([2, 'error: the id of a row is a number, not "x17"\n']);
   });
 });
