@@ -149,7 +149,8 @@ export class RedisGroups implements GroupsRole {
       }
     };
     for await (const found of scanKeys(this.connections, keys.groupPrefix)) {
-      await repair(await ownKeys(this.connections, this.keyspace, keys, found));
+      const groups = found.filter((key) => key !== keys.waitingTasks && !key.startsWith(keys.fairLinePrefix));
+      await repair(await ownKeys(this.connections, this.keyspace, keys, groups));
     }
     for await (const names of this.search(queue).pages()) await repair(names.map((name) => keys.group(name)));
     return total;
