@@ -20,6 +20,11 @@ export interface MaintenanceRole {
    */
   fillTurns(queue: string, most: number): Promise<{ before: number; filled: number }>;
   /**
+   * Of a fair queue: finds lines whose keys are lost, so that they would have no turn. Returns how many there were. Reads the name of
+   * every key of the store, in small steps.
+   */
+  repairLines(queue: string): Promise<number>;
+  /**
    * Up to `limit` tasks whose lease ended at or before `cutoff` (Unix seconds), oldest first, to be
    * settled by their old lease.
    */

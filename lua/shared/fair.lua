@@ -68,7 +68,8 @@ do
           local _, start, stop = field(message, behind)
           local text = start and string.sub(message, start, stop) or ''
           local weight, key = string.match(text, '^(%S+) %d+ %d+ %d+ (.+)$')
-          if key and (tonumber(weight) or 0) > 0 then return key, text end
+          local turns = tonumber(weight)
+          if key and turns and turns > 0 and turns < math.huge then return key, text end
         end
       end
       at = after

@@ -94,6 +94,7 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   writeResult: (driver) => driver.broker.consumer.writeResult(leaseOf('a', driver.now), Buffer.from('r')),
   forward: ({ broker }) => broker.maintenance.forward('default'),
   fillTurns: ({ broker }) => broker.maintenance.fillTurns('default', 5),
+  repairLines: ({ broker }) => broker.maintenance.repairLines('default'),
   listExpiredLeases: (driver) => driver.broker.maintenance.listExpiredLeases('default', driver.now, 10),
   repairActive: ({ broker }) => broker.maintenance.repairActive('default'),
   deleteExpiredCompleted: ({ broker }) => broker.maintenance.deleteExpiredCompleted('default', 10),
@@ -268,6 +269,7 @@ async function arrange(driver: RedisDriver, script?: ScriptName): Promise<void> 
   await redis.rename(keys.group('old'), key);
   await redis.zadd(keys.aggregationSets, deadline, key);
   await redis.srem(keys.groups, 'old');
+  await redis.zadd(`${keys.fairLinePrefix}a`, 1, 'l');
   // A queue with active tasks is not deleted.
   if (script === 'deleteSome' || script === 'sweepQueue') await redis.del(keys.active, keys.lease);
 }

@@ -52,6 +52,20 @@ export class RedisMaintenance implements MaintenanceRole {
     return { before, filled };
   }
 
+  async repairLines(queue: string): Promise<number> {
+    const keys = this.keyspace.queue(queue);
+    const { fairLinePrefix } = keys;
+    let repaired = 0;
+    for await (const found of scanKeys(this.connections, fairLinePrefix)) {
+      const own = await ownKeys(this.connections, this.keyspace, keys, found);
+      for (let from = 0; from < own.length; from += CHUNK) {
+        const lines = queueKeys('repairLines', keys).concat(own.slice(from, from + CHUNK));
+        repaired += (await this.run('repairLines', lines, [fairLinePrefix])) as number;
+      }
+    }
+    return repaired;
+  }
+
   async listExpiredLeases(queue: string, cutoff: number, limit: number): Promise<ExpiredLeases> {
     const keys = this.keyspace.queue(queue);
     const argv = [keys.taskPrefix, requireSeconds(cutoff, 'cutoff'), String(limit)];

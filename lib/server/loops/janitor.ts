@@ -5,11 +5,11 @@ import { settleAll } from '../../async.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
 import { Turns } from './turns.js';
 
-/** Between two searches for groups that are not listed: each scans every key of the Redis. */
-const GROUP_REPAIR_INTERVAL_MS = 600_000;
+/** Between two searches for groups that are not listed, and for lines of a fair queue that are in no ring: each scans every key of the Redis. */
+const REPAIR_INTERVAL_MS = 600_000;
 
 export interface JanitorOptions {
-  readonly broker: Pick<Broker, 'maintenance' | 'groups'>;
+  readonly broker: Pick<Broker, 'maintenance' | 'groups' | 'fairQueues'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly queues: QueueRegistry;
@@ -23,7 +23,7 @@ export interface JanitorOptions {
 
 /**
  * Deletes completed tasks whose retention is over, and archived tasks that are too old or too many,
- * in small steps. Lists groups that no aggregator would find.
+ * in small steps. Lists groups that no aggregator would find, and lines of fair queues that would have no turn.
  */
 export class Janitor {
   private readonly repairedAt = new Map<string, number>();
@@ -44,14 +44,17 @@ export class Janitor {
     const { broker, batchSize } = this.options;
     while ((await broker.maintenance.deleteExpiredCompleted(queue, batchSize)) >= batchSize);
     while ((await broker.maintenance.trimArchived(queue, batchSize)) >= batchSize);
-    await this.repairGroups(queue);
+    await this.repair(queue);
   }
 
-  private async repairGroups(queue: string): Promise<void> {
+  private async repair(queue: string): Promise<void> {
     const { broker, clock, events, repairGroups } = this.options;
-    const due = (this.repairedAt.get(queue) ?? -Infinity) + GROUP_REPAIR_INTERVAL_MS;
-    if (!repairGroups || clock.now() < due) return;
+    const isFair = broker.fairQueues.has(queue);
+    const due = (this.repairedAt.get(queue) ?? -Infinity) + REPAIR_INTERVAL_MS;
+    if ((!repairGroups && !isFair) || clock.now() < due) return;
     this.repairedAt.set(queue, clock.now());
+    if (isFair) await broker.maintenance.repairLines(queue);
+    if (!repairGroups) return;
     const { listed, removed } = await broker.groups.repairGroups(queue);
     if (listed + removed > 0) events.emit('groupsRepaired', { queue, listed, removed });
   }

@@ -81,6 +81,7 @@ const TASK_SCRIPTS = {
     argv: ['taskPrefix', 'groupPrefix', 'now', 'nowNanos', 'limit'],
   },
   fillTurns: { keys: ['pending', 'paused', 'lease'], argv: ['taskPrefix', 'now', 'nowNanos', 'most'] },
+  repairLines: { keys: ['fairRing', 'fairHeld'], argv: ['linePrefix'] },
   listExpiredLeases: { keys: ['lease', 'active'], argv: ['taskPrefix', 'cutoff', 'limit'] },
   repairActive: { keys: ['active', 'lease'], argv: ['expiry', 'from', 'length'] },
   deleteExpiredCompleted: { keys: ['completed'], argv: ['taskPrefix', 'now', 'limit'] },
