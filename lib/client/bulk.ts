@@ -2,6 +2,7 @@ import { Requests, type CallLimits } from '../enqueue/requests.js';
 import { type ByLane, type Lane, laneOf, LANES } from './lanes.js';
 import type { EnqueueResult } from '../enqueue/enqueue-result.js';
 import type { EnqueueReply, Producing } from '../enqueue/producing.js';
+import type { Flight } from '../enqueue/flight.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 
 /** Enough to keep Redis busy while the next batch is prepared. */
@@ -46,6 +47,7 @@ export class Bulk {
     private readonly limits: CallLimits,
     private readonly count: number,
     private readonly calls: BulkCalls,
+    private readonly flight: Flight,
   ) {
     this.results = Array.from({ length: count });
   }
@@ -92,15 +94,22 @@ export class Bulk {
     this.sending.push(this.call(this.producers[lane], queue, batch));
   }
 
-  private async call(producer: Producing, queue: string, { requests, owners }: Requests<Item>): Promise<void> {
+  private async call(producer: Producing, queue: string, { requests, owners, bytes }: Requests<Item>): Promise<void> {
+    let inside = false;
     try {
+      const turn = this.flight.enter(bytes);
+      if (turn) await turn;
+      inside = true;
       const statuses = await producer.enqueue(queue, requests);
+      this.flight.leave(bytes);
+      inside = false;
       for (let at = 0; at < owners.length; at++) {
         const { index, task } = owners[at]!;
         const status = statuses[at]!;
         this.results[index] = this.calls.resultOf(task, status instanceof Promise ? await status : status);
       }
     } catch (error) {
+      if (inside) this.flight.leave(bytes, error);
       for (const { index } of owners) this.results[index] = { ok: false, error: error as Error };
     }
   }

@@ -1,6 +1,7 @@
 import type { Broker, EnqueueRequest } from '../broker/broker.js';
 import type { Clock } from '../clock.js';
 import { Coalescer } from '../enqueue/coalescer.js';
+import type { Flight } from '../enqueue/flight.js';
 import { LinkedProducer } from '../enqueue/linked-producer.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 import type { BoundedProducing, EnqueueReply, Producing } from '../enqueue/producing.js';
@@ -66,25 +67,25 @@ export class BoundedProducers implements ByLane<Producing> {
   }
 }
 
-export const coalescersOf = ({
-  plain,
-  linked,
-  repeats,
-  acknowledged,
-}: ByLane<Producing>): ByLane<EnqueueCoalescer> => ({
-  plain: coalescerOf(plain),
-  linked: coalescerOf(linked),
-  repeats: coalescerOf(repeats),
+/** @param flight bounds what is under way in all of them */
+export const coalescersOf = (
+  { plain, linked, repeats, acknowledged }: ByLane<Producing>,
+  flight: Flight,
+): ByLane<EnqueueCoalescer> => ({
+  plain: coalescerOf(plain, flight),
+  linked: coalescerOf(linked, flight),
+  repeats: coalescerOf(repeats, flight),
   // Its connection does nothing else while it waits: what comes meanwhile shares the next call.
-  acknowledged: coalescerOf(acknowledged, true),
+  acknowledged: coalescerOf(acknowledged, flight, true),
 });
 
 export type EnqueueCoalescer = Coalescer<EnqueueRequest, EnqueueReply>;
 
 /** Sends single enqueues that come close together. */
-const coalescerOf = (producer: Producing, oneAtATime = false): EnqueueCoalescer =>
+const coalescerOf = (producer: Producing, flight: Flight, oneAtATime = false): EnqueueCoalescer =>
   new Coalescer(
     (queue, requests) => producer.enqueue(queue, requests),
     () => new Requests(CALL_LIMITS),
     oneAtATime,
+    flight,
   );

@@ -1,6 +1,7 @@
 import { WaitingClock } from '../clock.js';
 import type { Broker } from '../broker/broker.js';
 import type { GroupsRole } from '../broker/groups.js';
+import { Flight } from '../enqueue/flight.js';
 import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
 import type { EnqueueReply, Producing } from '../enqueue/producing.js';
 import { resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
@@ -42,6 +43,7 @@ const NO_ROOMS: ReadonlyMap<string, ReadRoom> = new Map();
 
 /** Sends prepared tasks: single ones of a tick together, those of a bulk as their batches fill up. */
 export class Sender {
+  private readonly flight = new Flight();
   private readonly producers: ByLane<Producing>;
   private readonly coalescers: ByLane<EnqueueCoalescer>;
   /** For tasks that are accepted already: they go in also when their queue is full. */
@@ -60,8 +62,8 @@ export class Sender {
     const clock = broker.manual ? new WaitingClock(broker.clock) : broker.clock;
     this.bounded = rooms.size === 0 ? undefined : new BoundedProducers(producers, rooms, clock);
     this.producers = this.bounded ?? producers;
-    this.coalescers = coalescersOf(this.producers);
-    this.heldCoalescers = this.bounded ? coalescersOf(producers) : this.coalescers;
+    this.coalescers = coalescersOf(this.producers, this.flight);
+    this.heldCoalescers = this.bounded ? coalescersOf(producers, this.flight) : this.coalescers;
     this.reminder = new GroupReminder(broker.groups, broker.clock);
     const { events, transactions } = hooks;
     this.held =
@@ -93,15 +95,21 @@ export class Sender {
     const { events, tracing } = this.hooks;
     const span = tracing?.startEnqueueMany(count, queue);
     const scope = this.hooks.transactions?.current?.();
-    const bulk = new Bulk(this.producers, CALL_LIMITS, count, {
-      prepare: (index) => {
-        const task = injected(prepare(index), span);
-        this.remind(task);
-        return task;
+    const bulk = new Bulk(
+      this.producers,
+      CALL_LIMITS,
+      count,
+      {
+        prepare: (index) => {
+          const task = injected(prepare(index), span);
+          this.remind(task);
+          return task;
+        },
+        beforeSend: (lane, queue) => this.coalescers[lane].flush(queue), // single calls made before this one go first
+        resultOf: (task, status) => resultOf(task, status, events),
       },
-      beforeSend: (lane, queue) => this.coalescers[lane].flush(queue), // single calls made before this one go first
-      resultOf: (task, status) => resultOf(task, status, events),
-    });
+      this.flight,
+    );
     const run = scope ? this.held!.many(scope, count, (index) => injected(prepare(index), span)) : bulk.run();
     if (!span) return run;
     void run.then(

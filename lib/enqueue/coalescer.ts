@@ -1,5 +1,6 @@
 import { nextTick } from 'node:process';
 import { setImmediate } from 'node:timers'; // the real one, also where a test fakes the global
+import type { Flight } from './flight.js';
 
 /** Who waits for the reply to a request. */
 export interface Waiter<Reply> {
@@ -11,6 +12,8 @@ export interface Waiter<Reply> {
 export interface Collected<Request, Reply> {
   readonly requests: readonly Request[];
   readonly owners: readonly Waiter<Reply>[];
+  /** Of all payloads together. */
+  readonly bytes: number;
   hasRoomFor(request: Request): boolean;
   add(request: Request, owner: Waiter<Reply>): void;
 }
@@ -37,6 +40,8 @@ export class Coalescer<Request, Reply> {
     private readonly collect: () => Collected<Request, Reply>,
     /** Whether requests are collected until the calls under way are over. */
     private readonly oneAtATime = false,
+    /** Bounds what is under way; default: nothing does. */
+    private readonly flight?: Flight,
   ) {}
 
   add(queue: string, request: Request): Promise<Reply> {
@@ -81,11 +86,18 @@ export class Coalescer<Request, Reply> {
   };
 
   /** Never rejects: the error of a call goes to the requests in it. */
-  private async send(queue: string, { requests, owners }: Collected<Request, Reply>): Promise<void> {
+  private async send(queue: string, { requests, owners, bytes }: Collected<Request, Reply>): Promise<void> {
+    let inside = false;
     try {
+      const turn = this.flight?.enter(bytes);
+      if (turn) await turn;
+      inside = true;
       const replies = await this.call(queue, requests);
+      this.flight?.leave(bytes);
+      inside = false;
       for (let index = 0; index < owners.length; index++) owners[index]!.resolve(replies[index]!);
     } catch (error) {
+      if (inside) this.flight?.leave(bytes, error);
       for (const owner of owners) owner.reject(error);
     }
   }

@@ -14,7 +14,7 @@ export const CALL_LIMITS: CallLimits = { tasks: 500, bytes: 1 << 20 };
 export class Requests<Owner> {
   readonly requests: EnqueueRequest[] = [];
   readonly owners: Owner[] = [];
-  private bytes = 0;
+  bytes = 0;
 
   constructor(private readonly limits: CallLimits) {}
 

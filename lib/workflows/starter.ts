@@ -19,7 +19,7 @@ class Runs implements Collected<SizedRun, Status> {
   readonly requests: SizedRun[] = [];
   readonly owners: Waiter<Status>[] = [];
   private steps = 0;
-  private bytes = 0;
+  bytes = 0;
 
   hasRoomFor({ run, bytes }: SizedRun): boolean {
     return this.steps + run.steps.length <= MAX_STEPS && this.bytes + bytes <= MAX_BYTES;
