@@ -39,7 +39,8 @@ if ARGV[2] == '0' then
   return { 0, maintained, crowded and 1 or 0, called }
 end
 
-if own and (own <= maintainers or not free or free > maintainers) then
+-- A better seat of a maintainer is taken: the first one has duties of its own.
+if own and (not free or free > maintainers or own < free) then
   call('PEXPIRE', KEYS[own + 2], ttl)
 elseif free then
   -- A seat that cannot be set and seemed free has another type: reading it says so.

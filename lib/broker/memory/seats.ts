@@ -57,7 +57,7 @@ export class MemorySeats implements SeatsRole {
     const holders = crew.seats.map((_, index) => crew.holder(index, now));
     const free = holders.indexOf(undefined);
     let own = holders.indexOf(server);
-    if (own === -1 || (own >= MAINTAINERS && free !== -1 && free < MAINTAINERS)) {
+    if (own === -1 || (free !== -1 && free < own && free < MAINTAINERS)) {
       if (own !== -1) crew.seats[own] = undefined;
       own = free;
     }

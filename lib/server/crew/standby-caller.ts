@@ -56,7 +56,12 @@ export class StandbyCaller {
   }
 
   private async goOn(overload: Overload): Promise<void> {
-    await overload.lookAgain();
+    try {
+      await overload.lookAgain();
+    } catch (error) {
+      this.options.events.emit('loopFailed', { loop: 'standby caller', error });
+      return this.after(FAILED_PAUSE_MS, () => void this.goOn(overload));
+    }
     this.busy = false;
     this.check(overload);
   }

@@ -46,6 +46,12 @@ export function exerciseSeats(it: DriverTest): void {
       expect(await seatsOf(driver, ['s5'])).toEqual([3]);
     });
 
+    it('are given up for the first one, whose holder polls for all', async ({ driver }) => {
+      await seatsOf(driver, names(2));
+      await driver.broker.seats.leave('crew', 's1', 0);
+      expect(await seatsOf(driver, ['s2', 's2', 's3'])).toEqual([1, 1, 2]);
+    });
+
     it('say whether somebody maintains', async ({ driver }) => {
       const { seats } = driver.broker;
       expect(await seats.leave('crew', 's1', 0)).toEqual({ seat: 0, maintained: false, crowded: false, called: false });
