@@ -45,7 +45,7 @@ export type {
 } from './inspector/explain/reasons.js';
 export type { PublishedLimits } from './broker/server-profile.js';
 export type { TaskWait, WaitedFor } from './inspector/waits.js';
-export type { LockInfo, LockList, LockListOptions } from './inspector/locks.js';
+export type { LockInfo, LockList, LockListOptions, LockToRelease } from './inspector/locks.js';
 export type { DebounceOptions, DuplicatePolicy, LockEnd, UniqueOptions } from './task/repeats.js';
 export type { EnqueueEvent, PeriodicEntry } from './inspector/periodic-entries.js';
 export type { DailyStats, QueueInfo, RunningServer, RunningTask, TaskList } from './inspector/views.js';

@@ -83,8 +83,8 @@ export interface UniquenessRole {
    * @throws InvalidOptionError when the store cannot wait for its disk; nothing is written
    */
   enqueue(queue: string, requests: readonly RepeatRequest[], bounds?: RepeatBounds): Promise<Caused & RepeatReplies>;
-  /** Frees a lock if this task holds it. */
-  release(queue: string, lock: string, id: string): Promise<void>;
+  /** Frees a lock, by its full name, if this task holds it; returns whether it did. */
+  release(queue: string, lock: string, id: string): Promise<boolean>;
   /** Of each active task of the queue the id of the newer one that supersedes it. */
   findSuperseded(queue: string, ids: readonly string[]): Promise<readonly (string | undefined)[]>;
   /** Locks by their full names, each of the queue; those that are free are left out. */

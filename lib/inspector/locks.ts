@@ -38,6 +38,12 @@ export interface LockListOptions {
   cursor?: string;
 }
 
+/** A lock, and the task that was seen to hold it: one of the list, say. */
+export interface LockToRelease {
+  readonly name: string;
+  readonly holder: { readonly id: string };
+}
+
 type LocksBroker = Pick<Broker, 'uniqueness' | 'inspection' | 'clock' | 'keyPrefix'>;
 
 /** @throws InvalidOptionError; QueueNotFoundError */
@@ -60,6 +66,20 @@ export async function storedLocks(broker: LocksBroker, queue: string, options: L
   }
   await requireQueue(broker.inspection, queue);
   return broker.uniqueness.list(queue, cursor);
+}
+
+/**
+ * Frees a lock that is still held by the task that was seen to hold it.
+ *
+ * @throws InvalidOptionError; QueueNotFoundError
+ */
+export async function releaseLock(broker: LocksBroker, queue: string, seen: LockToRelease): Promise<boolean> {
+  requireObject(seen, 'lock', InvalidOptionError);
+  requireObject(seen.holder, 'holder of the lock', InvalidOptionError);
+  const name = requireNonBlank(seen.name, 'name of the lock', InvalidOptionError);
+  const id = requireNonBlank(seen.holder.id, 'ID of the holder', InvalidOptionError);
+  await requireQueue(broker.inspection, queue);
+  return broker.uniqueness.release(queue, new Keyspace(broker.keyPrefix).queue(queue).lockPrefix + name, id);
 }
 
 /** A lock as users see it. */

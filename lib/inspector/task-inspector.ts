@@ -20,7 +20,7 @@ import { explain } from './explain/explain.js';
 import type { TaskExplanation } from './explain/reasons.js';
 import { requireQueue, requireQueueName } from './known-queue.js';
 import { type ListOptions, toListRequest } from './list-options.js';
-import { type LockList, type LockListOptions, listLocks } from './locks.js';
+import { type LockList, type LockListOptions, listLocks, type LockToRelease, releaseLock } from './locks.js';
 import type { ArchiveOptions, MoveOptions } from './move-options.js';
 import { QueueInspector } from './queue-inspector.js';
 import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
@@ -73,6 +73,18 @@ export abstract class TaskInspector extends QueueInspector {
    */
   locks(queue: string, options?: LockListOptions): Promise<LockList> {
     return listLocks(this.broker, queue, options);
+  }
+
+  /**
+   * Frees a lock by hand, so that the next equal task is a new one. Its holder stays as it is. Returns `false`, and frees nothing, when the
+   * lock is free, or another task holds it by now.
+   *
+   * @param lock one of {@link locks}, or its name and the id of its holder
+   * @throws InvalidOptionError; QueueNotFoundError; BrokerUnavailableError
+   * @example for (const lock of locks) if (lock.holder.state === undefined) await inspector.releaseLock('default', lock);
+   */
+  releaseLock(queue: string, lock: LockToRelease): Promise<boolean> {
+    return releaseLock(this.broker, queue, lock);
   }
 
   /** The tasks of one state (and group), page by page. Tasks in an aggregation set are in no list. */

@@ -141,6 +141,27 @@ describe('the command line', () => {
       await lines('queue rm --force default -y');
     });
 
+    it('frees a lock of the task that is named', async ({ driver, run, lines }) => {
+      const uniqueKey = 'asynq:{default}:unique:email:key';
+      await driver.add({ id: 'holder', type: 'email', uniqueKey }, { uniqueTtl: 3600 });
+      const asked = await run('lock release -q default --holder holder email:key');
+      expect([asked.status, asked.stderr]).toEqual([
+        2,
+        expect.stringContaining(
+          'free the lock email:key of queue "default", which task holder (email, pending) holds; add --yes',
+        ),
+      ]);
+      const other = await run('lock release -q default --holder other email:key -y');
+      expect([other.status, other.stderr]).toEqual([
+        2,
+        expect.stringContaining('task other does not hold the lock email:key of queue "default"'),
+      ]);
+      expect(Object.keys((await driver.queue()).locks)).toEqual([uniqueKey]);
+      expect(await lines('lock release -q default --holder holder email:key -y')).toEqual(['1 lock freed']);
+      expect(await driver.queue()).toMatchObject({ locks: {}, pending: ['holder'] });
+      await lines('queue rm --force default -y');
+    });
+
     it('shows a task', async ({ driver, run, lines, json }) => {
       await arrange(driver);
       expect(await lines('task inspect -q default -i retry')).toEqual([

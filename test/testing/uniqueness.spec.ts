@@ -1,5 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { AsynqClient, AsynqInspector, defineTask, Payload, TaskCtx, TaskHandler, type TaskContext } from 'nestjs-asynq';
+import {
+  AsynqClient,
+  AsynqInspector,
+  defineTask,
+  InvalidOptionError,
+  Payload,
+  QueueNotFoundError,
+  TaskCtx,
+  TaskHandler,
+  type TaskContext,
+} from 'nestjs-asynq';
 import type { AsynqTester } from 'nestjs-asynq/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { rejection, testApp } from '../nest/support.js';
@@ -143,6 +153,33 @@ describe('a test of the same task twice', () => {
     expect((await inspector.locks('default')).locks).toMatchObject([{ holder: { id } }]);
     await tasks.advance('1m');
     expect((await inspector.locks('default')).locks).toEqual([]);
+  });
+});
+
+describe('releaseLock', () => {
+  it('lets the next task through, only while the task that was seen holds the lock', async () => {
+    const first = await client.enqueue(Throttled, { id: 'a', n: 1 });
+    await tasks.drain();
+    const seen = (await inspector.locks('default')).locks[0]!;
+    expect(seen.holder).toEqual({ id: first.id, state: undefined, type: undefined });
+    expect((await client.enqueue(Throttled, { id: 'a', n: 2 })).created).toBe(false);
+
+    expect(await inspector.releaseLock('default', seen)).toBe(true);
+    expect(await inspector.releaseLock('default', seen)).toBe(false);
+    const second = await client.enqueue(Throttled, { id: 'a', n: 3 });
+    expect(second.created).toBe(true);
+    expect(await inspector.releaseLock('default', seen)).toBe(false);
+    expect((await inspector.locks('default')).locks).toMatchObject([{ holder: { id: second.id } }]);
+    await tasks.drain();
+    expect(handlers.ran).toEqual([1, 3]);
+  });
+
+  it('refuses what is no lock, and an unknown queue', async () => {
+    const lock = { name: 'x:k:key', holder: { id: 'a' } };
+    await expect(inspector.releaseLock('nowhere', lock)).rejects.toBeInstanceOf(QueueNotFoundError);
+    for (const wrong of [{ ...lock, name: ' ' }, { ...lock, holder: { id: '' } }, { name: 'x:k:key' }, undefined]) {
+      await expect(inspector.releaseLock('default', wrong as never)).rejects.toBeInstanceOf(InvalidOptionError);
+    }
   });
 });
 

@@ -55,8 +55,11 @@ export class MemoryUniqueness implements UniquenessRole {
     });
   }
 
-  async release(queue: string, lock: string, id: string): Promise<void> {
+  async release(queue: string, lock: string, id: string): Promise<boolean> {
+    const { locks } = this.engine.state.store(queue);
+    if (locks.holder(wellFormed(lock), this.engine.now) !== wellFormed(id)) return false;
     this.engine.state.change(queue, (store, now) => store.locks.release(wellFormed(lock), wellFormed(id), now));
+    return true;
   }
 
   async findSuperseded(queue: string, ids: readonly string[]): Promise<readonly (string | undefined)[]> {

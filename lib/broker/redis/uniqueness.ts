@@ -80,9 +80,9 @@ export class RedisUniqueness implements UniquenessRole {
     };
   }
 
-  async release(queue: string, lock: string, id: string): Promise<void> {
-    if (!lock.startsWith(this.keyspace.queue(queue).base)) return; // of another slot: not ours
-    await this.scripts.run('monitor', 'releaseLock', [lock], [id]);
+  async release(queue: string, lock: string, id: string): Promise<boolean> {
+    if (!lock.startsWith(this.keyspace.queue(queue).base)) return false; // of another slot: not ours
+    return (await this.scripts.run('monitor', 'releaseLock', [lock], [id])) === 1;
   }
 
   async findSuperseded(queue: string, ids: readonly string[]): Promise<readonly (string | undefined)[]> {

@@ -1,9 +1,11 @@
 import { type Command, Option } from 'commander';
+import { CommandLineError } from '../../errors.js';
 import type { LockInfo } from '../../inspector/locks.js';
 import type { CommandContext } from '../tree/command-context.js';
+import { confirm } from '../tree/confirm.js';
 import { formatDistance } from '../../words/when.js';
 import { addCommand, addGroup, type Invocation } from '../tree/tree.js';
-import { jsonOption, queueOption } from '../tree/values.js';
+import { jsonOption, queueOption, yesOption } from '../tree/values.js';
 
 interface LockFlags {
   readonly queue: string;
@@ -11,8 +13,14 @@ interface LockFlags {
   readonly json?: boolean;
 }
 
+interface ReleaseFlags {
+  readonly queue: string;
+  readonly holder: string;
+  readonly yes?: boolean;
+}
+
 export function addLockCommands(root: Command, invocation: Invocation): void {
-  const group = addGroup(root, 'lock', 'see what keeps equal tasks out');
+  const group = addGroup(root, 'lock', 'see and free what keeps equal tasks out');
   addCommand<LockFlags>(group, invocation, {
     usage: 'list',
     aliases: ['ls'],
@@ -21,6 +29,31 @@ export function addLockCommands(root: Command, invocation: Invocation): void {
     examples: ['lock list -q default'],
     run: listLocks,
   });
+  addCommand<ReleaseFlags>(group, invocation, {
+    usage: 'release <name>',
+    summary: 'free a lock by hand, so that the next equal task is a new one; shows who holds it, and asks first',
+    details: 'The task that holds it stays as it is. Nothing is freed when another task holds it by then.',
+    options: [
+      queueOption(),
+      new Option('--holder <id>', 'the task that holds it, as the list shows it').makeOptionMandatory(),
+      yesOption(),
+    ],
+    examples: ['lock release -q default --holder 4c86 order:charge:order-7:key --yes'],
+    run: releaseLock,
+  });
+}
+
+async function releaseLock(context: CommandContext<ReleaseFlags>): Promise<void> {
+  const { queue, holder } = context.options;
+  const name = context.args[0]!;
+  const inspector = await context.inspector();
+  const task = await inspector.getTaskInfo(queue, holder);
+  const shown = task ? `task ${holder} (${task.type}, ${task.state})` : `task ${holder}, which is over,`;
+  if (!(await confirm(context, `free the lock ${name} of queue "${queue}", which ${shown} holds`))) return;
+  if (!(await inspector.releaseLock(queue, { name, holder: { id: holder } }))) {
+    throw new CommandLineError(`task ${holder} does not hold the lock ${name} of queue "${queue}"`);
+  }
+  context.print('1 lock freed');
 }
 
 async function listLocks(context: CommandContext<LockFlags>): Promise<void> {

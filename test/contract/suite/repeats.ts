@@ -421,10 +421,11 @@ export function exerciseRepeats(it: DriverTest): void {
     it('are released by their owner only', async ({ driver }) => {
       const request = repeat('reject', 'a');
       await enqueue(driver, request);
-      await driver.broker.uniqueness.release('default', request.repeat.lock, 'b');
+      expect(await driver.broker.uniqueness.release('default', request.repeat.lock, 'b')).toBe(false);
       expect(Object.keys((await driver.queue()).locks)).toEqual([request.repeat.lock]);
-      await driver.broker.uniqueness.release('default', request.repeat.lock, 'a');
+      expect(await driver.broker.uniqueness.release('default', request.repeat.lock, 'a')).toBe(true);
       expect((await driver.queue()).locks).toEqual({});
+      expect(await driver.broker.uniqueness.release('default', request.repeat.lock, 'a')).toBe(false);
     });
 
     it('are listed with who holds them, for how long', async ({ driver }) => {
