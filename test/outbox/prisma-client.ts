@@ -63,8 +63,12 @@ const host = '127.0.0.1';
 export const prismaOnPostgres = (port: number): TestPrisma =>
   prismaClient('postgresql', new PrismaPg({ host, port, user: 'postgres', database: 'postgres' }));
 
+// The pool opens idle connections by itself. One that is being opened when the server stops rejects where nobody can catch it.
 export const prismaOnMariadb = (port: number): TestPrisma =>
-  prismaClient('mysql', new PrismaMariaDb({ host, port, user: 'root', database: 'test' }));
+  prismaClient(
+    'mysql',
+    new PrismaMariaDb({ host, port, user: 'root', database: 'test', connectionLimit: 4, minimumIdle: 1 }),
+  );
 
 export const prismaOnSqlite = (file: string): TestPrisma =>
   prismaClient('sqlite', new PrismaLibSql({ url: `file:${file}` }));
