@@ -153,7 +153,7 @@ describe('the command line', () => {
       ]);
       const other = await run('lock release -q default --holder other email:key -y');
       expect([other.status, other.stderr]).toEqual([
-        2,
+        1,
         expect.stringContaining('task other does not hold the lock email:key of queue "default"'),
       ]);
       expect(Object.keys((await driver.queue()).locks)).toEqual([uniqueKey]);

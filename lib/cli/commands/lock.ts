@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander';
-import { CommandLineError } from '../../errors.js';
 import type { LockInfo } from '../../inspector/locks.js';
 import type { CommandContext } from '../tree/command-context.js';
 import { confirm } from '../tree/confirm.js';
@@ -51,7 +50,9 @@ async function releaseLock(context: CommandContext<ReleaseFlags>): Promise<void>
   const shown = task ? `task ${holder} (${task.type}, ${task.state})` : `task ${holder}, which is over,`;
   if (!(await confirm(context, `free the lock ${name} of queue "${queue}", which ${shown} holds`))) return;
   if (!(await inspector.releaseLock(queue, { name, holder: { id: holder } }))) {
-    throw new CommandLineError(`task ${holder} does not hold the lock ${name} of queue "${queue}"`);
+    context.failed = true;
+    context.note(`Nothing was done: task ${holder} does not hold the lock ${name} of queue "${queue}".`);
+    return;
   }
   context.print('1 lock freed');
 }
