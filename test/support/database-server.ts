@@ -66,6 +66,7 @@ const MARIADB: Kind = {
     run('mariadb-install-db', [
       '--no-defaults',
       `--datadir=${dir}`,
+      `--tmpdir=${dir}`,
       `--user=${process.getuid?.() === 0 ? 'root' : ''}`,
       '--auth-root-authentication-method=normal',
       '--skip-test-db',
@@ -73,6 +74,7 @@ const MARIADB: Kind = {
   args: (dir, port) => [
     '--no-defaults',
     `--datadir=${dir}`,
+    `--tmpdir=${dir}`, // a server that starts deletes the temporary tables of others in a shared one
     `--port=${port}`,
     '--bind-address=127.0.0.1',
     '--skip-name-resolve',
