@@ -25,13 +25,8 @@ const NUMBER = /^(?:\d+\.?\d*|\d*\.\d+)(?:e[+-]\d+)?$/i;
 export function fairnessOf(headers: Readonly<Record<string, string>> | undefined): FairShare | undefined {
   const text = headers?.[FAIRNESS_HEADER];
   if (text === undefined) return undefined;
-  const read = /^(\S+) (\d{1,10}) (\d{1,10}) (\d{1,10}) (.+)$/s.exec(text);
-  if (!read || !NUMBER.test(read[1]!) || !(Number(read[1]) > 0)) return undefined;
-  const [weight, concurrency, rate, window] = [1, 2, 3, 4].map((at) => Number(read[at])) as [
-    number,
-    number,
-    number,
-    number,
-  ];
-  return { key: read[5]!, weight, concurrency, rate, window: Math.max(1, window) };
+  const [, weight, concurrency, rate, window, key] = /^(\S+) (\d{1,10}) (\d{1,10}) (\d{1,10}) (.+)$/s.exec(text) ?? [];
+  if (key === undefined || !NUMBER.test(weight!) || !(Number(weight) > 0)) return undefined;
+  const limits = { concurrency: Number(concurrency), rate: Number(rate), window: Math.max(1, Number(window)) };
+  return { key, weight: Number(weight), ...limits };
 }

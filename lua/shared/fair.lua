@@ -77,7 +77,7 @@ do
     return '', ''
   end
 
-  -- Whether a share says more than that there is a key.
+  -- Weight, concurrency, rate and window of a share; those of a key alone when it cannot be read.
   local function limits(text)
     local weight, concurrency, rate, window = string.match(text, '^(%S+) (%d+) (%d+) (%d+) ')
     if not weight then return 1, 0, 0, 1 end
