@@ -3,7 +3,7 @@ import type { Broker, EnqueueStatus } from '../broker/broker.js';
 import { resultOf } from '../enqueue/enqueue-result.js';
 import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
 import type { Preparer, TaskKind } from '../enqueue/preparer.js';
-import { ceilSeconds, floorSeconds } from '../clock.js';
+import { ceilSeconds, type Clock, floorSeconds } from '../clock.js';
 import type { Schedule } from '../cron/schedule.js';
 import type { AsynqEvents, PeriodicRef } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
@@ -13,7 +13,6 @@ import type { SchedulerEntry } from '../wire/message.js';
 import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { dueTimes } from './due.js';
 import type { Plan } from './options.js';
-import type { Turns } from './turns.js';
 
 /**
  * How long the progress of an entry outlives its next planned time: everything may be down for that
@@ -35,7 +34,8 @@ export interface EntryContext {
   readonly events: AsynqEvents;
   readonly relay: Pick<Relay, 'carry'>;
   readonly tracing: Tracing | undefined;
-  readonly turns: Turns;
+  /** For the timers of all entries together. */
+  readonly clock: Clock;
   /** The next and previous time of an entry have changed. */
   readonly onChange: () => void;
 }
@@ -72,7 +72,7 @@ export class Entry {
   ) {
     this.loop = new Loop({
       name: 'scheduler',
-      clock: context.broker.clock,
+      clock: context.clock,
       byTimeOfDay: true,
       runOnce: () => this.runOnce(),
       onError: (_, error) => this.onError(error),
@@ -130,8 +130,6 @@ export class Entry {
   }
 
   private async runOnce(): Promise<NextDelay> {
-    const turn = this.context.turns.take();
-    if (turn) await turn;
     if (this.handledUntil === undefined || this.ahead > MAX_AHEAD_MS) await this.open();
     for (let due = await this.due(); due.length > 0 && !this.removed; due = await this.due()) {
       for (const time of due) if (!this.removed && !(await this.fire(time))) break;

@@ -17,9 +17,9 @@ import { Entry, type EntryDefinition } from './entry.js';
 import { deriveId } from './entry-id.js';
 import { optionTexts } from './option-texts.js';
 import { readPeriodicOptions, readSpec, type PeriodicTaskOptions } from './options.js';
+import { PacedClock } from './paced-clock.js';
 import { Publisher } from './publisher.js';
 import { SourcePoller, type PeriodicTaskConfig, type PeriodicTaskConfigs } from './source-poller.js';
-import { Turns } from './turns.js';
 
 /** How often a source is polled, as in asynq. */
 const SYNC_INTERVAL_MS = 180_000;
@@ -63,7 +63,7 @@ export class AsynqScheduler {
   private readonly entries = new Map<string, Entry>();
   private readonly sources: SourcePoller[] = [];
   private readonly relay: Relay;
-  private readonly turns = new Turns();
+  private readonly clock: PacedClock;
   private state: SchedulerStatus = 'new';
 
   constructor(
@@ -73,6 +73,7 @@ export class AsynqScheduler {
   ) {
     const { codec, defaults, relay = new Relay(broker.links, events) } = settings;
     this.relay = relay;
+    this.clock = new PacedClock(broker.clock);
     this.preparer = new Preparer(broker.keyPrefix, codec, defaults, broker.maxPayloadSize);
     this.publisher = new Publisher(broker, events, () => [...this.entries.values()]);
   }
@@ -223,7 +224,7 @@ export class AsynqScheduler {
       events,
       relay,
       tracing,
-      turns: this.turns,
+      clock: this.clock,
       onChange: () => this.publisher.changed(),
     });
     this.entries.set(definition.id, entry);

@@ -38,6 +38,7 @@ function scheduler(skew: number | { ms: number } = 0): AsynqScheduler {
   }
   const skewed = {
     now: () => clock.now() + (typeof skew === 'number' ? skew : skew.ms),
+    elapsed: () => clock.elapsed(),
     after: (delay: number, callback: () => void) => clock.after(delay, callback),
   };
   const seen = new Proxy(broker, {
