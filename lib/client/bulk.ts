@@ -1,6 +1,6 @@
 import { Requests, type CallLimits } from '../enqueue/requests.js';
 import { type ByLane, type Lane, laneOf, LANES } from './lanes.js';
-import type { EnqueueResult } from '../enqueue/enqueue-result.js';
+import type { EnqueueOutcome } from '../enqueue/enqueue-result.js';
 import type { EnqueueReply, Producing } from '../enqueue/producing.js';
 import type { Flight } from '../enqueue/flight.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
@@ -14,23 +14,25 @@ interface Item {
   readonly task: PreparedTask;
 }
 
+type Failure = Extract<EnqueueOutcome, { ok: false }>;
+
 type OpenBatches = Map<string, Requests<Item>>;
 
 /** The part of the client that a bulk calls. */
-interface BulkCalls {
+interface BulkCalls<R> {
   /** Prepares task `index`; an error thrown is that task's result. */
   prepare(index: number): PreparedTask;
   /** Called right before a batch is sent to a queue. */
   beforeSend(lane: Lane, queue: string): void;
   /** Reports a task the broker has replied about. */
-  resultOf(task: PreparedTask, status: EnqueueReply): EnqueueResult;
+  resultOf(task: PreparedTask, status: EnqueueReply): R;
 }
 
 /**
  * One `enqueueMany`: prepares tasks as they are needed, collects them by queue, and sends them in
  * batches. The batches of a queue are sent in order; an error affects only the tasks it is about.
  */
-export class Bulk {
+export class Bulk<R extends EnqueueOutcome> {
   /** By queue. */
   private readonly open: ByLane<OpenBatches> = {
     plain: new Map(),
@@ -40,20 +42,20 @@ export class Bulk {
   };
   /** The calls under way, oldest first. None rejects. */
   private readonly sending: Promise<void>[] = [];
-  private readonly results: EnqueueResult[];
+  private readonly results: (R | Failure)[];
 
   constructor(
     private readonly producers: ByLane<Producing>,
     private readonly limits: CallLimits,
     private readonly count: number,
-    private readonly calls: BulkCalls,
+    private readonly calls: BulkCalls<R>,
     private readonly flight: Flight,
   ) {
     this.results = Array.from({ length: count });
   }
 
   /** One result per task, in order. Never rejects. */
-  async run(): Promise<EnqueueResult[]> {
+  async run(): Promise<(R | Failure)[]> {
     for (let index = 0; index < this.count; index++) {
       const task = this.tryPrepare(index);
       if (!task) continue;

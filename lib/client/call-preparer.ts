@@ -4,8 +4,9 @@ import type { Preparer, TaskKind } from '../enqueue/preparer.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 import { InvalidTaskError } from '../errors.js';
 import type { Acknowledge } from '../task/acknowledge.js';
+import { describe, rejectUnknownKeys, requireObject } from '../validation.js';
 import { type AnyTask, readItem } from './item.js';
-import type { EnqueueOptions } from './types.js';
+import type { EnqueueManyOptions, EnqueueOptions } from './types.js';
 
 /** The tasks of one call, each prepared when it is its turn. */
 export interface PreparedCall {
@@ -14,6 +15,8 @@ export interface PreparedCall {
   readonly prepare: (index: number) => PreparedTask;
   /** Of all of them; `undefined`: each has its own. */
   readonly queue: string | undefined;
+  /** Whether results have infos. */
+  readonly infos: boolean;
 }
 
 /** Makes requests of what the methods of a client are called with. */
@@ -30,26 +33,37 @@ export class CallPreparer {
   }
 
   /** @throws InvalidTaskError about all of them */
-  many(first: unknown, payloads: readonly unknown[] | undefined, options?: EnqueueOptions<never>): PreparedCall {
+  many(first: unknown, second: unknown, third?: EnqueueOptions<never> & EnqueueManyOptions): PreparedCall {
     const now = this.clock.now();
-    if (Array.isArray(first)) return this.items(first, now);
-    if (!Array.isArray(payloads)) {
+    if (Array.isArray(first)) return this.items(first, second, now);
+    if (!Array.isArray(second)) {
       throw new InvalidTaskError('enqueueMany takes an array of tasks, or a task and an array of payloads');
     }
-    const kind = this.preparer.kindOf(first as AnyTask, options);
+    const payloads: readonly unknown[] = second;
+    const { infos, ...options } = third ?? {};
+    const kind = this.preparer.kindOf(first as AnyTask, third && options);
     const prepare = (index: number): PreparedTask => this.prepare(kind, payloads[index], now);
-    return { count: payloads.length, prepare, queue: kind.settings.queue };
+    return { count: payloads.length, prepare, queue: kind.settings.queue, infos: readInfos(infos) };
   }
 
-  private items(items: readonly unknown[], now: number): PreparedCall {
+  private items(items: readonly unknown[], given: unknown, now: number): PreparedCall {
+    const options: EnqueueManyOptions = requireObject(given ?? {}, 'the options of enqueueMany', InvalidTaskError);
+    rejectUnknownKeys(options, ['infos'], 'option of enqueueMany beside those of its tasks', InvalidTaskError);
     const prepare = (index: number): PreparedTask => {
       const item = readItem(items[index], 'a task of enqueueMany');
       return this.prepare(this.preparer.kindOf(item.task, item.options), item.payload, now);
     };
-    return { count: items.length, prepare, queue: undefined };
+    return { count: items.length, prepare, queue: undefined, infos: readInfos(options.infos) };
   }
 
   private prepare(kind: TaskKind, payload: unknown, now: number): PreparedTask {
     return acknowledging(this.preparer.prepare(kind, payload, now), kind.acknowledge, this.acknowledge);
   }
+}
+
+function readInfos(infos: unknown = true): boolean {
+  if (typeof infos !== 'boolean') {
+    throw new InvalidTaskError(`infos of enqueueMany must be true or false, not ${describe(infos)}`);
+  }
+  return infos;
 }

@@ -15,14 +15,14 @@ import type { WorkflowRun } from '../workflows/workflow-run.js';
 import type { StartResult, WorkflowItem } from '../workflows/workflows.js';
 import { CallPreparer } from './call-preparer.js';
 import type { AnyTask } from './item.js';
-import { resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
+import { resultOf, type EnqueueOutcome, type EnqueueResult } from '../enqueue/enqueue-result.js';
 import { injected } from '../enqueue/prepared-task.js';
 import { Preparer } from '../enqueue/preparer.js';
 import type { EnqueueReply } from '../enqueue/producing.js';
 import type { AsynqClientOptions, ClientBroker, ClientHooks } from './client-options.js';
 import { LinkedWork } from './linked-work.js';
 import { Sender } from './sender.js';
-import type { DefinedItem, EnqueueOptions, NamedItem, PayloadArguments } from './types.js';
+import type { EnqueueManyOptions, DefinedItem, EnqueueOptions, NamedItem, PayloadArguments } from './types.js';
 
 /**
  * Enqueues tasks. A task is stored when the promise resolves.
@@ -117,6 +117,9 @@ export class AsynqClient {
    * const results = await asynq.enqueueMany(WelcomeEmail, users.map((user) => ({ userId: user.id })));
    * await asynq.enqueueMany([{ task: WelcomeEmail, payload: { userId: 42 } }, { type: 'cache:warm' }]);
    *
+   * // Results say ok or have an error, and hold no payloads.
+   * const results = await asynq.enqueueMany(ImportRow, rows, { infos: false });
+   *
    * @throws InvalidTaskError when the task or the options of all payloads are invalid; nothing is
    * written
    * @throws ClosedError after `close`
@@ -124,20 +127,38 @@ export class AsynqClient {
   enqueueMany<P>(
     task: TaskDefinition<P>,
     payloads: readonly NoInfer<P>[],
-    options?: EnqueueOptions<NoInfer<P>>,
+    options: EnqueueOptions<NoInfer<P>> & { infos: false },
+  ): Promise<EnqueueOutcome[]>;
+  enqueueMany<P>(
+    task: TaskDefinition<P>,
+    payloads: readonly NoInfer<P>[],
+    options?: EnqueueOptions<NoInfer<P>> & EnqueueManyOptions<true>,
   ): Promise<EnqueueResult[]>;
-  enqueueMany(type: string, payloads: readonly unknown[], options?: EnqueueOptions<unknown>): Promise<EnqueueResult[]>;
-  enqueueMany<T extends readonly unknown[]>(items: {
-    [K in keyof T]: DefinedItem<T[K]> | NamedItem;
-  }): Promise<EnqueueResult[]>;
+  enqueueMany(
+    type: string,
+    payloads: readonly unknown[],
+    options: EnqueueOptions<unknown> & { infos: false },
+  ): Promise<EnqueueOutcome[]>;
+  enqueueMany(
+    type: string,
+    payloads: readonly unknown[],
+    options?: EnqueueOptions<unknown> & EnqueueManyOptions<true>,
+  ): Promise<EnqueueResult[]>;
+  enqueueMany<T extends readonly unknown[]>(
+    items: { [K in keyof T]: DefinedItem<T[K]> | NamedItem },
+    options: { infos: false },
+  ): Promise<EnqueueOutcome[]>;
+  enqueueMany<T extends readonly unknown[]>(
+    items: { [K in keyof T]: DefinedItem<T[K]> | NamedItem },
+    options?: EnqueueManyOptions<true>,
+  ): Promise<EnqueueResult[]>;
   async enqueueMany(
     first: unknown,
-    payloads?: readonly unknown[],
-    options?: EnqueueOptions<never>,
-  ): Promise<EnqueueResult[]> {
+    second?: unknown,
+    third?: EnqueueOptions<never> & EnqueueManyOptions,
+  ): Promise<EnqueueResult[] | EnqueueOutcome[]> {
     this.requireOpen();
-    const { count, prepare, queue } = this.calls.many(first, payloads, options);
-    return this.track(this.sender.sendMany(count, prepare, queue));
+    return this.track(this.sender.sendMany(this.calls.many(first, second, third)));
   }
 
   /**

@@ -4,7 +4,7 @@ import type { GroupsRole } from '../broker/groups.js';
 import { Flight } from '../enqueue/flight.js';
 import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
 import type { EnqueueReply, Producing } from '../enqueue/producing.js';
-import { resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
+import { type EnqueueOutcome, outcomeOf, resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
 import { CALL_LIMITS } from '../enqueue/requests.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
@@ -13,6 +13,7 @@ import type { TaskInfo } from '../task/info.js';
 import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
 import { Bulk } from './bulk.js';
+import type { PreparedCall } from './call-preparer.js';
 import { GroupReminder } from './group-reminder.js';
 import { HeldTasks } from './held-tasks.js';
 import {
@@ -86,15 +87,13 @@ export class Sender {
    *
    * @param prepare prepares one of them; an error thrown is its result
    * @param queue of all of them, for the trace; `undefined`: each has its own
+   * @param infos `false`: results without infos
    */
-  sendMany(
-    count: number,
-    prepare: (index: number) => PreparedTask,
-    queue: string | undefined,
-  ): Promise<EnqueueResult[]> {
+  sendMany({ count, prepare, queue, infos }: PreparedCall): Promise<EnqueueResult[] | EnqueueOutcome[]> {
     const { events, tracing } = this.hooks;
     const span = tracing?.startEnqueueMany(count, queue);
     const scope = this.hooks.transactions?.current?.();
+    const outcomes = (results: EnqueueResult[]): EnqueueOutcome[] => (infos ? results : results.map(outcomeOf));
     const bulk = new Bulk(
       this.producers,
       CALL_LIMITS,
@@ -106,11 +105,16 @@ export class Sender {
           return task;
         },
         beforeSend: (lane, queue) => this.coalescers[lane].flush(queue), // single calls made before this one go first
-        resultOf: (task, status) => resultOf(task, status, events),
+        resultOf: (task, status): EnqueueOutcome => {
+          const result = resultOf(task, status, events);
+          return infos ? result : outcomeOf(result);
+        },
       },
       this.flight,
     );
-    const run = scope ? this.held!.many(scope, count, (index) => injected(prepare(index), span)) : bulk.run();
+    const run = scope
+      ? this.held!.many(scope, count, (index) => injected(prepare(index), span)).then(outcomes)
+      : bulk.run();
     if (!span) return run;
     void run.then(
       (results) => endSpan(span, results),
@@ -140,7 +144,7 @@ export class Sender {
   }
 }
 
-function endSpan(span: EnqueueSpan, results: readonly EnqueueResult[]): void {
+function endSpan(span: EnqueueSpan, results: readonly EnqueueOutcome[]): void {
   const failures = results.filter(({ ok }) => !ok);
   span.end(failures[0]?.error, failures.length);
 }

@@ -9,6 +9,15 @@ export type { PayloadArguments } from '../task/payload-arguments.js';
 /** Options of an enqueue call: those of the task, and what it waits for. */
 export type EnqueueOptions<P> = TaskOptions & CallLinks<P> & Acknowledged & FairnessOfCall;
 
+/** Options of `enqueueMany` besides those of the tasks. */
+export interface EnqueueManyOptions<Infos extends boolean = boolean> {
+  /**
+   * Whether a result has the `TaskInfo` of its task, which holds the payload. `false`: results only say `ok`, or have an
+   * error, and the memory of a call does not grow with the payloads. Default `true`.
+   */
+  readonly infos?: Infos;
+}
+
 /** A task for `enqueueMany`, by its definition. */
 export type DefinedItem<P = unknown, Options = EnqueueOptions<NoInfer<P>>> = {
   task: TaskDefinition<P>;

@@ -16,6 +16,15 @@ export type EnqueueResult =
    */
   | { readonly ok: false; readonly error: Error; readonly info?: undefined };
 
+/** What became of one task of `enqueueMany` with `infos: false`. */
+export type EnqueueOutcome =
+  { readonly ok: true; readonly error?: undefined } | { readonly ok: false; readonly error: Error };
+
+const ENQUEUED = { ok: true } as const;
+
+/** Forgets the info: one object for all that are enqueued. */
+export const outcomeOf = (result: EnqueueResult): EnqueueOutcome => (result.ok ? ENQUEUED : result);
+
 /**
  * What follows the broker's reply about one task, whoever enqueues it: a client, an entry of a
  * scheduler or an aggregator. The status becomes an error or an info, the span ends, and a stored

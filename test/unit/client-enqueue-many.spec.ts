@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, expectTypeOf, it } from 'vitest';
 import { AsynqClient } from '../../lib/client/client.js';
-import type { EnqueueResult } from '../../lib/enqueue/enqueue-result.js';
+import type { EnqueueOutcome, EnqueueResult } from '../../lib/enqueue/enqueue-result.js';
 import { BrokerUnavailableError, DuplicateTaskError, InvalidTaskError, TaskIdConflictError } from '../../lib/errors.js';
 import { defineTask } from '../../lib/task/definition.js';
 import { FakeProducerBroker } from '../support/producer-broker.js';
@@ -40,6 +40,43 @@ describe('enqueueMany', () => {
       ['default', 3],
       ['low', 1],
     ]);
+  });
+
+  it('returns results without infos, which are one object, when asked for', async () => {
+    const { broker, client } = setUp();
+    const Resize = defineTask<{ n: number }>('image:resize');
+    const results: EnqueueOutcome[] = await client.enqueueMany(
+      [{ task: Resize, payload: { n: 1 } }, { type: ' ' }, { type: 'b', payload: 2 }],
+      { infos: false },
+    );
+    expect(results).toEqual([{ ok: true }, { ok: false, error: expect.any(InvalidTaskError) }, { ok: true }]);
+    expect(results[0]).toBe(results[2]);
+    const resized = await client.enqueueMany(Resize, [{ n: 2 }], { infos: false, queue: 'images' });
+    expect(resized).toEqual([{ ok: true }]);
+    expect(await client.enqueueMany('t', [1], { infos: false })).toEqual([{ ok: true }]);
+    expect((await client.enqueueMany('t', [1], { infos: true }))[0]?.info?.type).toBe('t');
+    expect(broker.calls.flatMap(({ requests }) => requests.map(({ message }) => message.type))).toEqual([
+      'image:resize',
+      'b',
+      'image:resize',
+      't',
+      't',
+    ]);
+    expectTypeOf(results[0]!).not.toHaveProperty('info');
+    await client.close();
+  });
+
+  it.each<[string, () => unknown, string]>([
+    ['text', () => ({ infos: 'no' }), 'infos of enqueueMany must be true or false, not "no"'],
+    ['null', () => ({ infos: null }), 'infos of enqueueMany must be true or false, not null'],
+    ['a wrong name', () => ({ info: false }), 'unknown option of enqueueMany'],
+    ['options of the tasks', () => ({ queue: 'low' }), 'unknown option of enqueueMany'],
+  ])('refuses as options besides the tasks: %s', async (_, options, message) => {
+    const { broker, client } = setUp();
+    const enqueueing = client.enqueueMany([{ type: 't' }], options() as { infos: false });
+    await expect(enqueueing).rejects.toThrow(InvalidTaskError);
+    await expect(enqueueing).rejects.toThrow(message);
+    expect(broker.calls).toEqual([]);
   });
 
   it('returns nothing for no tasks, without a call', async () => {
