@@ -6,6 +6,7 @@
 --   3 pending
 --   4 groups
 --   5 delayedGroups
+--   6 held
 -- ARGV
 --   1 taskPrefix
 --   2 groupPrefix
@@ -23,6 +24,7 @@ local call, try = redis.call, redis.pcall
 call('LLEN', KEYS[3])
 call('SCARD', KEYS[4])
 call('ZCARD', KEYS[5])
+call('ZCARD', KEYS[6])
 
 -- Reads before anything is written. An id without a message is dangling: it is removed, with what is left of its hash.
 local due = { {}, {} }
@@ -52,6 +54,7 @@ local moved, pending = 0, {}
 for source = 1, 2 do
   local ids = due[source]
   spread('ZREM', KEYS[source], ids)
+  if source == 2 and #ids > 0 and call('EXISTS', KEYS[6]) == 1 then spread('ZREM', KEYS[6], ids) end
   for i = 1, #ids do
     local id = ids[i]
     local key, group = keys[id], groups[id]

@@ -7,6 +7,7 @@
 --   3 pending
 --   4 paused
 --   5 waitlists: the names of those in which tasks wait
+--   6 held
 -- ARGV
 --   1 taskPrefix
 --   2 nowNanos
@@ -25,6 +26,7 @@ local MAX_WOKEN_AHEAD = 256
 
 call('LLEN', KEYS[3])
 call('ZCARD', KEYS[2])
+call('ZCARD', KEYS[6])
 local waiting = call('ZCARD', KEYS[1])
 if waiting == 0 then
   call('SREM', KEYS[5], ARGV[4])
@@ -43,6 +45,7 @@ local count, woken, gone, since = tonumber(ARGV[3]), {}, 0, {}
 while #woken < count and gone < MAX_REMOVED do
   local id = call('ZPOPMIN', KEYS[1])[1]
   if not id then break end
+  call('ZREM', KEYS[6], id)
   local till, from = waits(id)
   if till and till == call('ZSCORE', KEYS[2], id) then
     woken[#woken + 1] = id

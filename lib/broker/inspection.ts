@@ -13,11 +13,11 @@ export type { ClusterLocation, RedisInfo, RedisNode } from './operations.js';
 /** A task as an inspector sees it. */
 export interface StoredTask {
   readonly message: TaskMessage;
-  /** `waiting` for a task that is stored as aggregating in WAITING_GROUP. */
+  /** `waiting` for a task that is stored as aggregating in WAITING_GROUP, `held` for one that is stored as a retry and is in a waitlist. */
   readonly state: TaskState;
   /**
    * Unix seconds: the score in `scheduled` or `retry`, or the end of the wait of one that is
-   * `waiting`; else `undefined`.
+   * `waiting` or `held`; else `undefined`.
    */
   readonly nextProcessAt: number | undefined;
   /**
@@ -25,7 +25,17 @@ export interface StoredTask {
    * and when nobody wrote it: a Go server that shuts down puts its tasks back without it.
    */
   readonly pendingSince: number | undefined;
+  /** Given exactly when the state is `held`. */
+  readonly held?: StoredHold | undefined;
   readonly result: Buffer | undefined;
+}
+
+/** How a task is held. */
+export interface StoredHold {
+  /** Milliseconds since the epoch; `undefined` when unknown. */
+  readonly since: number | undefined;
+  /** Its name; empty when it was put there by an older version, which did not note it. */
+  readonly waitlist: string;
 }
 
 /** A place where tasks wait: a state, or a group. */
@@ -98,6 +108,7 @@ export interface QueueNumbers {
   readonly pending: number;
   readonly active: number;
   readonly scheduled: number;
+  /** Without those that are held. */
   readonly retry: number;
   readonly archived: number;
   readonly completed: number;
@@ -105,6 +116,11 @@ export interface QueueNumbers {
   readonly aggregating: number;
   /** Tasks that wait for other tasks. */
   readonly waiting: number;
+  /**
+   * Tasks that a limit of their handler holds back, or that are too new for it. Those that Go has taken out of `retry` may be counted
+   * until their turn comes, but never more than are there.
+   */
+  readonly held: number;
   /** Groups that have waiting tasks. */
   readonly groups: number;
   /** Attempts finished today (UTC), and those of them that failed. */
@@ -118,6 +134,8 @@ export interface QueueNumbers {
    * unknown.
    */
   readonly latency: number;
+  /** How long the task that is held longest has been held, in milliseconds; 0 when none is, or unknown. */
+  readonly oldestHeld: number;
   /** Bytes in Redis, estimated from the first 20 tasks of each state; in memory a rough figure. */
   readonly memoryUsage: number;
 }

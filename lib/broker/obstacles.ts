@@ -21,8 +21,7 @@ export interface TaskPosition {
   /** When the lease of an active task ends, in Unix seconds; `undefined` without one. */
   readonly leaseEnd: number | undefined;
   /**
-   * The waitlist in which it waits to be woken, and how many there are before it; without a name, it is in one that the caller did
-   * not name.
+   * The waitlist in which it is held, and how many there are before it; without a name, an older version has put it there.
    */
   readonly waitlist: { readonly name: string | undefined; readonly ahead: number } | undefined;
 }
@@ -58,8 +57,7 @@ export interface StartsLeft {
 }
 
 export interface ObstaclesRole {
-  /** @param waitlists in which it may be, as far as the caller knows */
-  position(queue: string, id: string, waitlists: readonly string[]): Promise<TaskPosition>;
+  position(queue: string, id: string): Promise<TaskPosition>;
   observeServers(): Promise<ObservedServer[]>;
   /** Who has the tokens of a scope: see LimitingRole.acquireTokens. */
   heldTokens(scope: string): Promise<HeldTokens>;

@@ -11,6 +11,7 @@ export interface QueueSample {
   readonly completed: number;
   readonly aggregating: number;
   readonly waiting: number;
+  readonly held: number;
   readonly processed_total: number;
   readonly failed_total: number;
   /** Milliseconds. */
@@ -85,6 +86,7 @@ const toSample = (info: QueueInfo): QueueSample => ({
   completed: info.completed,
   aggregating: info.aggregating,
   waiting: info.waiting,
+  held: info.held,
   processed_total: info.processedTotal,
   failed_total: info.failedTotal,
   latency_ms: info.latency,

@@ -91,7 +91,7 @@ export async function updatePayload(
   if (status === 'missing') throw new TaskNotFoundError(queue, id);
   if (status === 'notEditable') {
     throw new TaskStateError(
-      `the payload of task "${id}" cannot be changed now: the task must be scheduled, pending, to be retried, archived or waiting`,
+      `the payload of task "${id}" cannot be changed now: the task must be scheduled, pending, held, to be retried, archived or waiting`,
     );
   }
   if (status === 'different') {

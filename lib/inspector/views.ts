@@ -76,20 +76,21 @@ export class RunningTask {
 
 /** @param clock gives the time at which pending tasks are due: now */
 export function viewTask(task: StoredTask | ListedTask, clock: Clock): TaskInfo {
-  const { message, state, result, nextProcessAt, pendingSince } = task;
+  const { message, state, result, nextProcessAt, pendingSince, held } = task;
   const due = nextProcessAt === undefined ? undefined : nextProcessAt * 1000;
   return toTaskInfo(message, {
     state,
     result,
     nextProcessAt: state === 'pending' ? clock.now() : due,
     pendingSince,
+    held,
     isOrphaned: 'orphaned' in task && task.orphaned,
   });
 }
 
 export function viewQueue(queue: string, numbers: QueueNumbers, now: number): QueueInfo {
-  const { pending, active, scheduled, retry, archived, completed, aggregating, waiting } = numbers;
-  const size = pending + active + scheduled + retry + archived + completed + aggregating + waiting;
+  const { pending, active, scheduled, retry, archived, completed, aggregating, waiting, held } = numbers;
+  const size = pending + active + scheduled + retry + archived + completed + aggregating + waiting + held;
   return { queue, size, ...numbers, timestamp: new Date(now) };
 }
 

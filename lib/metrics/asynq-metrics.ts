@@ -20,8 +20,12 @@ const ofQueue = (
     (await source.read()).queues.map((info) => ({ labels: { queue: info.queue }, value: valueOf(info) })),
 });
 
+/** As Go counts them: a task that is held is a retry. */
 const tasksByState = ({ queue, ...numbers }: QueueInfo): Sample[] =>
-  STATES.map((state) => ({ labels: { queue, state }, value: numbers[state] }));
+  STATES.map((state) => ({
+    labels: { queue, state },
+    value: state === 'retry' ? numbers.retry + numbers.held : numbers[state],
+  }));
 
 /**
  * The metrics of asynq's exporter (x/metrics, tools/metrics_exporter, asynqmon), with its names,

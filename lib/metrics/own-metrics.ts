@@ -155,6 +155,16 @@ export function queueMetrics(prefix: string): MetricDefinition[] {
       'Seconds the task that is next to run has been pending; of the next 20 the longest.',
       ({ latency }) => latency / 1000,
     ),
+    gauge(
+      'queue_held_tasks',
+      'Tasks that a limit of their handler holds back, or that are too new for it.',
+      ({ held }) => held,
+    ),
+    gauge(
+      'queue_oldest_held_seconds',
+      'Seconds the task that is held longest has been held.',
+      ({ oldestHeld }) => oldestHeld / 1000,
+    ),
     gauge('queue_aggregating_tasks', 'Tasks that wait in groups.', ({ aggregating }) => aggregating),
     gauge('queue_waiting_tasks', 'Tasks that wait for other tasks.', ({ waiting }) => waiting),
     gauge('queue_groups', 'Groups with waiting tasks.', ({ groups }) => groups),

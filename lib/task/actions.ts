@@ -12,12 +12,12 @@ export type TaskAction = (typeof TASK_ACTIONS)[number];
  * it.
  */
 export const STATES_BY_ACTION = {
-  run: ['scheduled', 'retry', 'archived', 'completed', 'aggregating', 'waiting'],
-  archive: ['pending', 'scheduled', 'retry', 'completed', 'aggregating', 'waiting'],
-  delete: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating', 'waiting'],
+  run: ['scheduled', 'retry', 'archived', 'completed', 'aggregating', 'waiting', 'held'],
+  archive: ['pending', 'scheduled', 'retry', 'completed', 'aggregating', 'waiting', 'held'],
+  delete: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating', 'waiting', 'held'],
   cancel: ['active'],
-  reschedule: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
-  edit: ['pending', 'scheduled', 'retry', 'archived', 'waiting'],
+  reschedule: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating', 'held'],
+  edit: ['pending', 'scheduled', 'retry', 'archived', 'waiting', 'held'],
   clone: TASK_STATES,
 } as const satisfies Readonly<Record<TaskAction, readonly TaskState[]>>;
 

@@ -40,7 +40,7 @@ export class TaskInfo<R = unknown> {
   declare readonly group: string;
   /**
    * When the task is due: its time when it is delayed, now when it is pending, the end of its wait
-   * when it is waiting; else `undefined`.
+   * when it is waiting, when it is tried again at the latest when it is held; else `undefined`.
    */
   declare readonly nextProcessAt: Date | undefined;
   /**
@@ -49,6 +49,13 @@ export class TaskInfo<R = unknown> {
    * has none.
    */
   declare readonly pendingSince: Date | undefined;
+  /**
+   * Why a task is held: the scope of the limit that holds it back (`limitScope`; its default is the type, or prefix, of the handler), or
+   * `~newer:` and its type when its payload is newer than its handler. `undefined` in every other state, and if unknown.
+   */
+  declare readonly heldBy: string | undefined;
+  /** Since when a task is held; `undefined` in every other state. Only an inspector sets it. */
+  declare readonly heldSince: Date | undefined;
   /** Active without a lease: its server died. Only a listing of active tasks sets it. */
   declare readonly isOrphaned: boolean;
   /** Milliseconds the task is kept after success. */
@@ -80,6 +87,8 @@ export class TaskInfo<R = unknown> {
     this.group = message.groupKey;
     this.nextProcessAt = standing.nextProcessAt === undefined ? undefined : toDate(standing.nextProcessAt);
     this.pendingSince = standing.pendingSince === undefined ? undefined : toDate(standing.pendingSince);
+    this.heldBy = standing.held?.waitlist || undefined;
+    this.heldSince = standing.held?.since === undefined ? undefined : toDate(standing.held.since);
     this.isOrphaned = standing.isOrphaned ?? false;
     this.retention = message.retention === TECHNICAL_RETENTION ? 0 : message.retention * 1000;
     this.completedAt = secondsToDate(message.completedAt);
@@ -117,6 +126,8 @@ export class TaskInfo<R = unknown> {
       ...(this.group && { group: this.group }),
       ...(this.nextProcessAt && { nextProcessAt: this.nextProcessAt.toJSON() }),
       ...(this.pendingSince && { pendingSince: this.pendingSince.toJSON() }),
+      ...(this.heldBy !== undefined && { heldBy: this.heldBy }),
+      ...(this.heldSince && { heldSince: this.heldSince.toJSON() }),
       isOrphaned,
       retention,
       ...(this.completedAt && { completedAt: this.completedAt.toJSON() }),
@@ -158,6 +169,8 @@ export interface TaskInfoJson {
   readonly group?: string;
   readonly nextProcessAt?: string;
   readonly pendingSince?: string;
+  readonly heldBy?: string;
+  readonly heldSince?: string;
   readonly isOrphaned: boolean;
   readonly retention: number;
   readonly completedAt?: string;
@@ -175,6 +188,8 @@ export interface TaskStanding {
   readonly nextProcessAt: number | undefined;
   /** Milliseconds since the epoch. */
   readonly pendingSince?: number | undefined;
+  /** Of a task that is held: its waitlist, and milliseconds since the epoch. */
+  readonly held?: { readonly waitlist: string; readonly since: number | undefined } | undefined;
   readonly result?: Buffer | undefined;
   readonly isOrphaned?: boolean;
 }

@@ -10,7 +10,7 @@ export function leftTasks(broker: InMemoryBroker, server: Server): LeftTasks[] {
   const left = new Map<string, LeftTasks>();
   for (const task of broker.tasks()) {
     const { queue, type, id } = task.message;
-    const waitlist = broker.store(queue).waitlistOf(id);
+    const waitlist = task.held?.waitlist;
     const reason = reasonOf(task, waitlist, broker, server);
     if (!reason) continue;
     const why = reason === 'waiting' ? whatFor(broker.waitOf(queue, id)!) : whyLeft(reason, task.message, waitlist);

@@ -10,7 +10,7 @@ import { matchesFilter, type TaskFilter, type TestTask } from './task-filter.js'
 import type { TestTransactions } from './test-transactions.js';
 import { type WaitingTask, withWait } from './waiting-task.js';
 
-const NOT_RUN: readonly TaskState[] = ['pending', 'scheduled', 'retry', 'aggregating', 'waiting'];
+const NOT_RUN: readonly TaskState[] = ['pending', 'scheduled', 'retry', 'aggregating', 'waiting', 'held'];
 
 /** What a tester shows of the tasks of its connection. */
 export abstract class TaskLists {
@@ -22,8 +22,8 @@ export abstract class TaskLists {
   ) {}
 
   /**
-   * Tasks that have not run yet: pending, scheduled, to be retried, in a group, or waiting for other
-   * tasks; in the order of enqueueing. All of them, those of a type, or those of a handler:
+   * Tasks that have not run yet: pending, scheduled, to be retried, in a group, waiting for other
+   * tasks, or held by a limit; in the order of enqueueing. All of them, those of a type, or those of a handler:
    * `enqueued(EmailTasks, 'welcome')`.
    *
    * @throws TestingError when the class has no such handler, or it is for another connection
@@ -111,9 +111,9 @@ export abstract class TaskLists {
   }
 }
 
-function infoOfStored({ message, state, nextProcessAt, result }: StoredTask): TaskInfo {
+function infoOfStored({ message, state, nextProcessAt, held, result }: StoredTask): TaskInfo {
   const dueAt = nextProcessAt === undefined ? undefined : nextProcessAt * 1000;
-  return toTaskInfo(message, { state, nextProcessAt: dueAt, result });
+  return toTaskInfo(message, { state, nextProcessAt: dueAt, held, result });
 }
 
 function describe(info: TaskInfo, codec: PayloadCodec): TestTask {

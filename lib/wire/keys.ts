@@ -42,6 +42,8 @@ export class QueueKeys extends PlaceKeys {
   readonly delayedGroups: string;
   /** Ours: the names of the waitlists in which tasks wait. */
   readonly waitlists: string;
+  /** Ours: the tasks in waitlists, by the start of their wait in microseconds. Some may be left that are no longer held. */
+  readonly held: string;
   /** Ours: the highest number of a row that each sender of an outbox has brought. It outlives the queue. */
   readonly senders: string;
   /** Ours: the tasks that wait for others, by the end of their wait (WAITING_GROUP). No list of groups names it. */
@@ -86,6 +88,7 @@ export class QueueKeys extends PlaceKeys {
     this.schedulePrefix = `${this.base}periodic:`;
     this.delayedGroups = `${this.base}delayed_groups`;
     this.waitlists = `${this.base}waitlists`;
+    this.held = `${this.base}held`;
     this.senders = `${this.base}senders`;
     this.followedPrefix = `${this.base}followed:`;
     this.lockPrefix = `${this.base}unique:`;

@@ -12,10 +12,11 @@ export const STORED_STATES = [
 export type StoredState = (typeof STORED_STATES)[number];
 
 /**
- * The states of a task. `waiting` is ours: it waits for other tasks. It is stored as aggregating, in
- * a group of its own that no aggregator takes (WAITING_GROUP), so that Go's tools can read it.
+ * The states of a task. Two are ours. `waiting`: it waits for other tasks. It is stored as aggregating, in
+ * a group of its own that no aggregator takes (WAITING_GROUP), so that Go's tools can read it. `held`: it
+ * was deferred, and is in a waitlist. It is stored as a retry, so that any forwarder brings it back in the end.
  */
-export const TASK_STATES = [...STORED_STATES, 'waiting'] as const;
+export const TASK_STATES = [...STORED_STATES, 'waiting', 'held'] as const;
 
 export type TaskState = (typeof TASK_STATES)[number];
 

@@ -16,6 +16,7 @@
 --   13 fairRing
 --   14 fairHeld
 --   15 fairTotal
+--   16 held
 -- ARGV
 --   1 taskPrefix
 --   2 groupPrefix
@@ -26,10 +27,15 @@
 -- Returns
 --   the numbers of tasks pending, active, scheduled, retry, archived, completed and aggregating and of groups, whether it is paused,
 --   the bytes, and as text the counters (processedOn, failedOn, processed, failed) and the oldest pending_since of the sample, the number of tasks
---   that wait for others, and that of tasks in lines, which are pending, too
+--   that wait for others, that of tasks in lines, which are pending, too, that of held tasks, which are in retry, too, and since when
+--   the oldest of them is held (nanoseconds; '' when unknown)
+--
+-- Uses shared/hold.lua
 
 local call, try = redis.call, redis.pcall
 local sample, counted = tonumber(ARGV[3]), tonumber(ARGV[4])
+-- How many entries of `held` that are no longer held may be before the oldest one that is.
+local MOST_LEFT = 1000
 
 local function weigh(key)
   local bytes = try('MEMORY', 'USAGE', key)
@@ -110,6 +116,17 @@ end
 if #first == 0 then in_lines = 0 end
 numbers[17] = in_lines
 bytes = bytes + estimate(first, in_lines)
+
+-- Go's tools leave those that they move, and Go's forwarder those that nobody has woken in time. All held ones are in retry.
+numbers[18], numbers[19] = math.min(call('ZCARD', KEYS[16]), numbers[4]), ''
+local first_held = numbers[18] > 0 and call('ZRANGE', KEYS[16], 0, MOST_LEFT) or {}
+for n = 1, #first_held do
+  local since = hold(ARGV[1] .. first_held[n], try('ZSCORE', KEYS[4], first_held[n]))
+  if since then
+    numbers[19] = since
+    break
+  end
+end
 
 numbers[9] = call('EXISTS', KEYS[8])
 numbers[10] = math.floor(bytes)

@@ -11,6 +11,7 @@
 --   7 lease
 --   8 delayedGroups
 --   9 fairTotal
+--   10 held
 -- ARGV
 --   1 taskPrefix
 --   2 groupPrefix
@@ -30,12 +31,14 @@
 --
 -- Uses shared/spread.lua
 -- Uses shared/delayed-groups.lua
+-- Uses shared/hold.lua
 
 local call, try = redis.call, redis.pcall
 local action, only, only_group, max_archived, waiting_group = ARGV[3], ARGV[6], ARGV[7], tonumber(ARGV[9]), ARGV[10]
 local pending, archived, groups, lease = KEYS[1], KEYS[4], KEYS[6], KEYS[7]
 local sorted = { scheduled = KEYS[2], retry = KEYS[3], archived = archived, completed = KEYS[5] }
-local known = { pending = true, aggregating = true }
+local known = { pending = true, aggregating = true, held = true }
+local held = KEYS[10]
 for state, set in pairs(sorted) do
   known[state] = true
   call('ZCARD', set)
@@ -45,6 +48,7 @@ call('SCARD', groups)
 call('ZCARD', lease)
 call('ZCARD', KEYS[8])
 call('GET', KEYS[9])
+call('ZCARD', held)
 
 local function leave_set(set, id, group)
   if try('ZREM', set, id) ~= 1 then return false end
@@ -103,6 +107,10 @@ end
 local function leave(state, group, id, since)
   if state == 'pending' then return leave_pending(id, since) end
   if state == 'aggregating' then return leave_set(ARGV[2] .. group, id, group) end
+  if state == 'held' then
+    try('ZREM', held, id)
+    state = 'retry'
+  end
   return leave_set(sorted[state], id)
 end
 
@@ -115,7 +123,7 @@ local function clear(key, id)
   if only == 'aggregating' then
     found = leave_set(ARGV[2] .. only_group, id, only_group) or found
   elseif only ~= '' and only ~= 'pending' then
-    found = leave_set(sorted[only], id) or found
+    found = leave(only, '', id) or found
   else
     if only == '' then
       for _, set in pairs(sorted) do
@@ -161,6 +169,7 @@ local function move(id)
   if line then
     state, group = 'pending', ''
   end
+  if state == 'retry' and hold(key, call('ZSCORE', KEYS[3], id)) then state = 'held' end
   if not message or not known[state] then return action == 'delete' and clear(key, id) or 'n' end
   if only ~= '' and state ~= only then return 'e' end
   if only == 'aggregating' then
@@ -171,7 +180,7 @@ local function move(id)
   local waits = state == 'aggregating' and group == waiting_group
   if waits and action == 'schedule' then return 'w' end
   if action == 'archive' and max_archived and call('ZCARD', archived) >= max_archived then return 'f' end
-  local due = (state == 'scheduled' or state == 'retry') and call('ZSCORE', sorted[state], id)
+  local due = (state == 'scheduled' or state == 'retry') and call('ZSCORE', sorted[state], id) -- a held one is due now
   if line then
     if not leave_set(ARGV[2] .. line, id) then return 'e' end
     left_lines = left_lines + 1

@@ -1,6 +1,7 @@
 -- What enqueue-unique.lua does. `L` is the engine of links, if there is one.
 --
 -- Uses shared/spread.lua
+-- Uses shared/hold.lua
 
 local EXISTING, REPLACE, DEBOUNCE, LATEST, SUPERSEDE, ONCE = 'e', 'p', 'd', 'l', 's', 'o'
 -- What became of a task, for its reply.
@@ -173,7 +174,9 @@ local function note_as_is(i, code, id, task)
   if #delayed > 0 then flush() end
   local is_waiting = waits_for_tasks(task)
   local set = task.state == 'scheduled' and scheduled or task.state == 'retry' and retry or is_waiting and waiting
-  note(i, code, id, is_waiting and 'waiting' or task.state, set and call('ZSCORE', set, id))
+  local state, score = is_waiting and 'waiting' or task.state, set and call('ZSCORE', set, id)
+  if state == 'retry' and hold(task.key, score) then state = 'held' end
+  note(i, code, id, state, score)
 end
 
 -- A task that is there already, with its message.
@@ -216,8 +219,10 @@ local function move(task, at, policy)
   elseif task.state == 'retry' then
     local score = call('ZSCORE', retry, id)
     -- It waits for a limit of its handler, and keeps its position.
-    if not at and score and string.match(field(task, 'waits') or '', '^(%d+)') == score then return false end
+    local is_held = hold(task.key, score)
+    if is_held and not at then return false end
     call('ZREM', retry, id)
+    if is_held then try('ZREM', base .. 'held', id) end
   else
     return false
   end

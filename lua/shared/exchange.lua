@@ -32,8 +32,8 @@ local LIMIT_RETRY_MS = 100
 local MIN_WAIT_SECONDS, TASKS_PER_EXTRA_SECOND, MAX_WAIT_SECONDS = 60, 10, 3600
 
 local call, try, type = redis.call, redis.pcall, type
--- The key of the names of the waitlists in which tasks wait, when one is joined.
-local waitlists
+-- The keys of the names of the waitlists in which tasks wait, and of the tasks in them, when one is joined.
+local waitlists, held
 local pending, paused_key, active, lease, processed_on, processed_total, failed_on, failed_total, retry, archived, completed, rate, links =
   unpack(KEYS, 1, 13)
 -- KEYS after those: the hashes of the tasks to settle.
@@ -110,9 +110,11 @@ else
       named = named + 1
       item.key = KEYS[named]
       if item.kind == WAIT then
-        waitlists = string.sub(task_prefix, 1, -#'t:' - 1) .. 'waitlists'
+        local base = string.sub(task_prefix, 1, -#'t:' - 1)
+        waitlists, held = base .. 'waitlists', base .. 'held'
         call('ZCARD', item.key)
         call('SCARD', waitlists)
+        call('ZCARD', held)
       end
     end
     specials[tonumber(ARGV[i])] = item
@@ -235,11 +237,14 @@ else
         local last = tonumber(call('ZRANGE', item.key, -1, -1, 'WITHSCORES')[2] or 0)
         since = string.format('%.0f', math.max(tonumber(string.sub(now_nanos, 1, -4)), last + 1))
       end
-      call('HSET', key, 'state', 'retry', 'waits', string.format('%.0f %s', wait_end, since))
+      local waitlist = string.sub(item.key, #task_prefix - #'t:' + #'waiting:' + 1)
+      call('HSET', key, 'state', 'retry', 'waits', string.format('%.0f %s', wait_end, since), 'held_by', waitlist)
       call('ZADD', retry, wait_end, id)
       call('ZADD', item.key, since, id)
       call('EXPIRE', item.key, 2 * MAX_WAIT_SECONDS)
-      call('SADD', waitlists, string.sub(item.key, #task_prefix - #'t:' + #'waiting:' + 1))
+      call('ZADD', held, since, id)
+      call('EXPIRE', held, 2 * MAX_WAIT_SECONDS)
+      call('SADD', waitlists, waitlist)
       call('EXPIRE', waitlists, 2 * MAX_WAIT_SECONDS)
     end
     if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end

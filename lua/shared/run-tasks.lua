@@ -80,6 +80,7 @@ do
       call('LREM', L.pending, '-1', id)
     else
       try('ZREM', set, id)
+      if state == 'retry' then try('ZREM', L.base .. 'held', id) end
     end
     L.ended(id, false, DELETED, nil, true)
     call('DEL', key)

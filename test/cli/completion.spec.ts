@@ -50,6 +50,7 @@ describe('completion', () => {
       'completed',
       'aggregating',
       'waiting',
+      'held',
     ]);
     expect(await after('task', 'archiveall', '--state=s')).toEqual(['--state=scheduled']);
     expect(await after('completion', '')).toEqual(['bash', 'zsh', 'fish']);

@@ -62,10 +62,10 @@ const ASYNQ: [path: string, aliases: string[], argument: string, flags: string[]
 
 /** asynq's, `waiting`, which is ours, and `completed`, which asynq's inspector runs and archives one at a time only. */
 const STATES = {
-  'task list': ['active', 'pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating', 'waiting'],
-  'task archiveall': ['pending', 'scheduled', 'retry', 'aggregating', 'completed', 'waiting'],
-  'task deleteall': ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating', 'waiting'],
-  'task runall': ['scheduled', 'retry', 'archived', 'aggregating', 'completed', 'waiting'],
+  'task list': ['active', 'pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating', 'waiting', 'held'],
+  'task archiveall': ['pending', 'scheduled', 'retry', 'aggregating', 'completed', 'waiting', 'held'],
+  'task deleteall': ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating', 'waiting', 'held'],
+  'task runall': ['scheduled', 'retry', 'archived', 'aggregating', 'completed', 'waiting', 'held'],
 };
 
 const flagsOf = (command: Command): string[] =>

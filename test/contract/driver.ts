@@ -127,6 +127,7 @@ export class Driver {
     if (state === 'aggregating') return this.add({ groupKey: 'g' });
     const task = await this.takeNew();
     if (state === 'completed') expect(await this.settle(completion(task, this.now + 60))).toEqual(['settled']);
+    if (state === 'held') expect(await this.settle(deferral(task))).toEqual(['settled']);
     if (state === 'retry') expect(await this.settle(retrial(task, this.now + 60))).toEqual(['settled']);
     if (state === 'archived') expect(await this.settle(archival(task))).toEqual(['settled']);
     return task.lease.id;
@@ -140,6 +141,9 @@ export interface DriverTest {
 }
 
 export const leaseOf = (id: string, expiresAt: number): Lease => ({ queue: 'default', id, expiresAt });
+
+/** Into the waitlist `w`. */
+export const deferral = ({ lease }: LeasedTask): Settlement => ({ kind: 'wait', lease, waitlist: 'w' });
 
 type Kind<K extends Settlement['kind']> = Extract<Settlement, { kind: K }>;
 

@@ -19,6 +19,7 @@ import { exerciseFairness } from './suite/fairness.js';
 import { exerciseInspection } from './suite/inspection.js';
 import { exerciseLeases } from './suite/leases.js';
 import { exerciseLinkNews } from './suite/link-news.js';
+import { exerciseHeld } from './suite/held.js';
 import { exerciseLimiting } from './suite/limiting.js';
 import { exerciseListing } from './suite/listing.js';
 import { exerciseMaintenance } from './suite/maintenance.js';
@@ -79,6 +80,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseSeats(it);
     exerciseCancellation(it);
     exerciseLimiting(it);
+    exerciseHeld(it);
     exerciseCosts(it);
     exerciseObstacles(it);
     exerciseExplain(it);

@@ -234,9 +234,9 @@ export class FairSession {
     for (const [key, count] of running) {
       expect(count, `running of ${key}`).toBeLessThanOrEqual(limitsOf(key).concurrency ?? Infinity);
     }
-    const { pending, active, scheduled, retry } = await inspection.describeQueue('default');
-    const sum = pending + active + scheduled + retry;
-    expect(sum, JSON.stringify({ pending, active, scheduled, retry })).toBe(this.live.size);
+    const { pending, active, scheduled, retry, held } = await inspection.describeQueue('default');
+    const sum = pending + active + scheduled + retry + held;
+    expect(sum, JSON.stringify({ pending, active, scheduled, retry, held })).toBe(this.live.size);
   }
 
   /** Longer than a lease and its grace. */

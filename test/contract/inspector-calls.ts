@@ -22,6 +22,8 @@ export type InspectorCall =
   | { readonly call: 'deleteQueue'; readonly queue: string; readonly force: boolean }
   | { readonly call: 'look'; readonly queue: string };
 
+const STATES = [...STORED_STATES, 'held'] as const;
+
 interface Names {
   readonly queue: fc.Arbitrary<string>;
   readonly id: fc.Arbitrary<string>;
@@ -30,7 +32,7 @@ interface Names {
 
 export function inspectorCall({ queue, id, group }: Names): fc.Arbitrary<InspectorCall> {
   const action = fc.constantFrom('run', 'archive', 'delete');
-  const state = fc.constantFrom(...STORED_STATES.filter((name) => name !== 'active'));
+  const state = fc.constantFrom(...STATES.filter((name) => name !== 'active'));
   const payload = fc.uint8Array({ maxLength: 6 });
   return fc.oneof(
     { weight: 6, arbitrary: fc.record({ call: fc.constant('move'), action, queue, id }) },
@@ -77,14 +79,14 @@ async function look(inspector: AsynqInspector, queue: string): Promise<unknown> 
   const info = { ...(await inspector.getQueueInfo(queue)), memoryUsage: undefined };
   const groups = await inspector.groups(queue);
   const lists = [];
-  for (const state of STORED_STATES) {
+  for (const state of STATES) {
     if (state !== 'aggregating') lists.push(await list(inspector, queue, state));
   }
   for (const { group } of groups) lists.push(await list(inspector, queue, 'aggregating', group));
   return { info, groups, lists, history: await inspector.history(queue, 3) };
 }
 
-async function list(inspector: AsynqInspector, queue: string, state: (typeof STORED_STATES)[number], group?: string) {
+async function list(inspector: AsynqInspector, queue: string, state: (typeof STATES)[number], group?: string) {
   const tasks = [];
   let cursor: string | undefined;
   do {

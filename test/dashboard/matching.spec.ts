@@ -4,7 +4,7 @@ import type { InMemoryBroker } from 'nestjs-asynq/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { STATES_BY_ACTION } from '../../lib/task/actions.js';
 import { TASK_STATES, type TaskState } from '../../lib/wire/states.js';
-import { arrangeEveryState, arrangeWaiting } from '../support/every-state.js';
+import { arrangeEveryState, arrangeHeld, arrangeWaiting } from '../support/every-state.js';
 import { request } from '../support/messages.js';
 import { startConsole, type TestConsole } from './console.js';
 
@@ -62,6 +62,7 @@ describe('tasks that match', () => {
   it.each(['run', 'archive', 'delete', 'cancel'] as const)(
     'are counted and done to in every state: %s',
     async (action) => {
+      await arrangeHeld(broker);
       await arrangeEveryState(broker);
       await arrangeWaiting(broker);
       for (const state of TASK_STATES) {
@@ -72,6 +73,7 @@ describe('tasks that match', () => {
       broker.clear();
       for (const state of STATES_BY_ACTION[action]) {
         broker.clear();
+        await arrangeHeld(broker);
         await arrangeEveryState(broker);
         await arrangeWaiting(broker);
         expect(await count(`id=${state}`, state), state).toMatchObject({ matching: 1, next_cursor: null });
@@ -140,6 +142,7 @@ describe('tasks that match', () => {
     await add([{ id: 'new' }]);
     expect(await act('delete', { type: 'x', before })).toMatchObject({ done: 1, skipped: 0, scanned: 2 });
     expect((await inspector.listTasks('default', 'pending')).tasks.map(({ id }) => id)).toEqual(['new']);
+    await arrangeHeld(broker);
     await arrangeEveryState(broker);
     const later = new Date(broker.clock.now() - 5_000).toISOString();
     for (const state of ['retry', 'archived', 'completed'] as const) {

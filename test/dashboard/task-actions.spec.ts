@@ -7,7 +7,7 @@ import { bulkActionsFor } from '../../lib/dashboard/web/list/bulk-actions.js';
 import { isAllowed, STATES_BY_ACTION, TASK_ACTIONS, type TaskAction } from '../../lib/task/actions.js';
 import { TASK_STATES, type TaskState } from '../../lib/wire/states.js';
 import { readableProgram } from '../support/command-line.js';
-import { arrangeEveryState, arrangeWaiting } from '../support/every-state.js';
+import { arrangeEveryState, arrangeHeld, arrangeWaiting } from '../support/every-state.js';
 import { startConsole, type TestConsole } from './console.js';
 
 /* Everything that offers or refuses an action agrees with the table of lib/task/actions.ts. */
@@ -32,6 +32,7 @@ describe('the table of states and actions', () => {
   });
   beforeEach(async () => {
     broker.clear();
+    await arrangeHeld(broker);
     await arrangeEveryState(broker);
     await arrangeWaiting(broker);
   });

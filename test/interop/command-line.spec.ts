@@ -16,6 +16,8 @@ interface JsonTask extends Omit<GoTask, 'lastFailedAt' | 'deadline' | 'nextProce
   readonly deadline: string | null;
   readonly nextProcessAt: string | null;
   readonly pendingSince: string | null;
+  readonly heldBy: string | null;
+  readonly heldSince: string | null;
   readonly expiresAt: string | null;
   readonly completedAt: string | null;
 }
@@ -26,7 +28,15 @@ const base64 = (text: string | null, encoding: BufferEncoding): string | null =>
 const milliseconds = (time: string | null): number | null => (time === null ? null : Date.parse(time));
 
 /** As Go tells it. Pending tasks are due "now", of which each side has its own. */
-const asGo = ({ payloadEncoding, resultEncoding, pendingSince: _, expiresAt: __, ...task }: JsonTask): GoTask => ({
+const asGo = ({
+  payloadEncoding,
+  resultEncoding,
+  pendingSince: _,
+  heldBy: ___,
+  heldSince: ____,
+  expiresAt: __,
+  ...task
+}: JsonTask): GoTask => ({
   ...task,
   payload: base64(task.payload, payloadEncoding),
   result: base64(task.result, resultEncoding),

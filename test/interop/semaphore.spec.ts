@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqSemaphores } from '../../lib/limits/semaphores.js';
@@ -98,7 +99,10 @@ describeWithGo("a semaphore shared with Go's x/rate", () => {
     await broker.producer.enqueue('ours', [request({ id: 'limited', type: 'ours', queue: 'ours' })]);
     const state = async () => (await broker.inspection.getTask('ours', 'limited'))?.state;
     await server.start();
-    await vi.waitFor(async () => expect(await state()).toBe('retry')); // where Go shows that it waits
+    await vi.waitFor(async () => expect(await state()).toBe('held'));
+    const raw = new Redis(redis.port, '127.0.0.1');
+    onTestFinished(() => raw.disconnect());
+    expect(await raw.hget('asynq:{ours}:t:limited', 'state')).toBe('retry'); // where Go shows that it waits
     worker.end('go-a');
     await vi.waitFor(async () => expect(await state()).toBe('active'), { timeout: 10_000 });
     expect(await worker.try('go-c')).toBe(false);

@@ -1,5 +1,6 @@
 import { type DynamicModule, Injectable, type Type } from '@nestjs/common';
 import {
+  ASYNQ_BROKER,
   AsynqClient,
   AsynqInspector,
   AsynqModule,
@@ -19,6 +20,7 @@ import { AsynqMetricsModule, type AsynqMetricsOptions } from 'nestjs-asynq/metri
 import { Counter, Registry, register, type OpenMetricsContentType } from 'prom-client';
 import { describe, expect, test, vi } from 'vitest';
 import { rejection } from '../nest/support.js';
+import { arrangeHeld } from '../support/every-state.js';
 import { samplesOf, start, typesOf } from './support.js';
 
 @Injectable()
@@ -166,6 +168,7 @@ describe('the metrics of queues', () => {
     await client.enqueue('mail:x', {}, { queue: 'low' });
     await client.enqueue('mail:later', {}, { queue: 'low', processIn: '1h' });
     await client.enqueue('mail:grouped', {}, { queue: 'other', group: 'g' });
+    await arrangeHeld(app.get(ASYNQ_BROKER), 'third');
     const samples = await read();
     const low = [...samples].filter(([key]) => key.startsWith('asynq_') && key.includes('queue="low"'));
     expect(Object.fromEntries(low)).toEqual({
@@ -198,6 +201,9 @@ describe('the metrics of queues', () => {
     expect(samples.get(`${P}queue_servers{queue="other"}`)).toBe(0);
     expect(samples.get(`${P}queue_aggregating_tasks{queue="other"}`)).toBe(1);
     expect(samples.get(`${P}queue_groups{queue="other"}`)).toBe(1);
+    expect(samples.get(`${P}queue_held_tasks{queue="third"}`)).toBe(1);
+    expect(samples.get(`${P}queue_oldest_held_seconds{queue="third"}`)).toBeLessThan(60);
+    expect(samples.get('asynq_tasks_enqueued_total{queue="third",state="retry"}')).toBe(1);
   });
 
   test('is read for some queues, or none', async () => {

@@ -108,6 +108,30 @@ describe('the health of a server', () => {
     await app.get(AsynqServer).drain({ timeout: 1 });
   });
 
+  test('count tasks that a limit holds back', async () => {
+    @Injectable()
+    class Limited {
+      @TaskHandler('narrow', { concurrency: 1 })
+      hold() {
+        return new Promise<void>((resolve) => opened.push(resolve));
+      }
+    }
+    const app = await start({ server: { queues: ['a'], concurrency: 5 } }, { providers: [Limited] });
+    const [client, health, inspector] = [app.get(AsynqClient), app.get(AsynqHealth), app.get(AsynqInspector)];
+    for (let index = 0; index < 4; index++) await client.enqueue('narrow', undefined, { queue: 'a' });
+    await vi.waitFor(async () => expect(await inspector.getQueueInfo('a')).toMatchObject({ active: 1, held: 3 }));
+    expect((await health.ready({ maxPending: 3, maxAge: '1h' })).status).toBe('up');
+    expect((await health.ready({ maxPending: 2 })).problems).toEqual([
+      'queue "a" has 0 pending tasks and 3 held ones, more than 2',
+    ]);
+    await vi.waitFor(async () =>
+      expect((await health.ready({ maxAge: 1 })).problems).toEqual([
+        expect.stringMatching(/^queue "a" has a task held for [\d.]+ s, longer than 0 s$/),
+      ]),
+    );
+    await app.get(AsynqServer).drain({ timeout: 1 });
+  });
+
   test.each([
     [{ maxAge: 0 }, 'maxAge'],
     [{ maxPending: -1 }, 'maxPending'],

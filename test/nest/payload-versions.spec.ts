@@ -148,7 +148,7 @@ describe('a definition with a version', () => {
       0,
       [{ reason: 'newerPayload', why: expect.stringMatching('^the payload of a "mail" is newer than its handler') }],
     ]);
-    expect(tasks.enqueued()).toMatchObject([{ state: 'retry', retried: 0, lastErr: '' }]);
+    expect(tasks.enqueued()).toMatchObject([{ state: 'held', heldBy: '~newer:mail', retried: 0, lastErr: '' }]);
     await expect(tasks.work(ThirdMail as never, { userId: 2 } as never)).rejects.toThrow(
       'the payload of the task "mail" has a newer version than its handler knows',
     );
@@ -186,7 +186,7 @@ describe('on Redis', () => {
     await client.enqueue(FirstMail, { user: 5 });
     await done;
     const info = await old.get(AsynqInspector).getTaskInfo('default', 'new');
-    expect(info).toMatchObject({ state: 'retry', retried: 0, lastErr: '' });
+    expect(info).toMatchObject({ state: 'held', heldBy: '~newer:mail', retried: 0, lastErr: '' });
     await old.close();
 
     let finished: (event: EndedAttempt) => void;

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import type { RedisDriver } from '../contract/redis-fixture.js';
 import { withoutStyles } from '../support/command-line.js';
-import { arrangeEveryState, arrangeWaiting } from '../support/every-state.js';
+import { arrangeEveryState, arrangeHeld, arrangeWaiting } from '../support/every-state.js';
 import { request } from '../support/messages.js';
 import { it } from './cli-fixture.js';
 
@@ -40,6 +40,21 @@ describe('the command line', () => {
         damaged: [],
         cursor: null,
       });
+    });
+
+    it('lists and shows a task that a limit holds back', async ({ driver, lines, json }) => {
+      await arrangeHeld(driver.broker);
+      await arrange(driver);
+      driver.clock.advance(90_000);
+      const [head, row] = await lines('task ls -q default -s held');
+      expect(head?.split(/ {2,}/)).toEqual(['ID', 'Type', 'Payload', 'Held By', 'Held']);
+      expect(row?.split(/ {2,}/)).toEqual(['held', 'email:held', '{"id":"held"}', 'mail', '1m30s ago']);
+      expect((await lines('task ls -q default -s retry')).slice(1)).toEqual([expect.stringMatching(/^retry /)]);
+      expect(await json('task inspect -q default -i held')).toMatchObject({ state: 'held', heldBy: 'mail' });
+      expect((await lines('task inspect -q default -i held')).join()).toMatch(/Held by: +mail,Held since: +20/);
+      expect((await lines('queue inspect default')).join()).toMatch(/Oldest held: +1m30s/);
+      expect(await lines('task runall -q default -s held')).toEqual([expect.stringContaining('1')]);
+      expect(await json('task inspect -q default -i held')).toMatchObject({ state: 'pending', heldBy: null });
     });
 
     it('lists and shows a task that waits for others', async ({ driver, lines, json }) => {
@@ -194,6 +209,8 @@ describe('the command line', () => {
         expiresAt: null,
         nextProcessAt: null,
         pendingSince: null,
+        heldBy: null,
+        heldSince: null,
         isOrphaned: false,
         retention: 3_600_000,
         completedAt: '2030-06-15T12:00:00.000Z',
@@ -257,8 +274,8 @@ describe('the command line', () => {
     it('shows the figures of a queue, and of all queues', async ({ driver, lines, json }) => {
       await arrange(driver);
       const numbers = [
-        'active  pending  aggregating  scheduled  retry  archived  completed  waiting',
-        '     1        1            1          1      1         1          1        0',
+        'active  pending  aggregating  scheduled  retry  archived  completed  waiting  held',
+        '     1        1            1          1      1         1          1        0     0',
       ];
       const day = ['Today (2030-06-15 UTC)', 'processed  failed  error rate', '        3       2  66.67%'];
       const inspected = await lines('queue inspect default');

@@ -51,6 +51,7 @@ const SHARED = [
   { file: 'shared/spread.lua', defines: ['spread'] },
   { file: 'shared/stored.lua', defines: ['stored'] },
   { file: 'shared/delayed-groups.lua', defines: ['note_delayed_groups', 'list_delayed_groups'] },
+  { file: 'shared/hold.lua', defines: ['hold'] },
   { file: 'shared/fence.lua', defines: ['missing_leases'] },
   { file: 'shared/starts.lua', defines: ['starts_left', 'count_starts'] },
 ];
@@ -133,7 +134,7 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   writeSchedulerEntries: ({ broker }) => broker.scheduling.writeSchedulerEntries('h:1:sid', [], 20),
   recordEnqueueEvent: (driver) =>
     driver.broker.scheduling.recordEnqueueEvent('entry', { taskId: 'a', enqueueTime: driver.clock.now() }),
-  readPosition: ({ broker }) => broker.obstacles.position('default', 'a', ['waitlist']),
+  readPosition: ({ broker }) => broker.obstacles.position('default', 'a'),
   startsLeft: ({ broker }) => broker.obstacles.startsLeft('scope', { max: 3, window: 60_000 }),
   observeServer: async ({ broker }) => {
     await broker.monitoring.writeServerState(INFO, [], 10);

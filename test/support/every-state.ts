@@ -60,6 +60,19 @@ export async function arrangeEveryState(broker: Broker, queue = 'default'): Prom
   ]);
 }
 
+/** A task in the waitlist `mail`, with the id `held`; before any task of the queue is pending. */
+export async function arrangeHeld(broker: Broker, queue = 'default'): Promise<void> {
+  const id = 'held';
+  await broker.producer.enqueue(queue, [
+    request({ queue, id, type: `email:${id}`, payload: Buffer.from(`{"id":"${id}"}`) }),
+  ]);
+  const { tasks } = await broker.consumer.exchange(queue, { settle: [], take: 1 });
+  await broker.consumer.exchange(queue, {
+    settle: [{ kind: 'wait', lease: tasks[0]!.lease, waitlist: 'mail' }],
+    take: 0,
+  });
+}
+
 /** A task that waits for another, with the id `waiting`. */
 export async function arrangeWaiting(broker: Broker, queue = 'default'): Promise<void> {
   const id = 'waiting';

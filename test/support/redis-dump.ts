@@ -17,6 +17,7 @@ const FIELDS = new Set([
   'group',
   'result',
   'waits',
+  'held_by',
   // Of enqueue-unique.lua:
   'trigger',
   'start_by',
@@ -47,6 +48,7 @@ export const emptyDraft = (): Draft => ({
   sets: [],
   groupNames: [],
   waitlists: {},
+  held: [],
   tasks: {},
   locks: {},
   schedules: {},
@@ -174,6 +176,7 @@ class QueueReader {
     else if (after(`${keys.base}rate:`) !== undefined || key === keys.delayedGroups) await requireEnd(node, key);
     else if (line !== undefined) await this.readLine(node, key, line);
     else if (key === keys.waitlists) await this.readWaitlists(node, key);
+    else if (key === keys.held) await this.readHeld(node, key);
     else if (key !== keys.senders) throw new Error(`the key "${key}" is none of asynq's`);
   }
 
@@ -181,6 +184,11 @@ class QueueReader {
   private async readWaitlists(node: Redis, key: string): Promise<void> {
     await requireEnd(node, key);
     this.used = await node.smembers(key);
+  }
+
+  private async readHeld(node: Redis, key: string): Promise<void> {
+    await requireEnd(node, key);
+    this.found.held = await node.zrange(key, '0', '-1');
   }
 
   private async readLine(node: Redis, key: string, line: string): Promise<void> {

@@ -13,7 +13,7 @@ import type {
 import { sortedSetOf } from './listing.js';
 import type { MemoryState } from './memory-state.js';
 import { trimArchived } from './maintenance.js';
-import { type QueueStore, type TaskRecord, readMessage, stateOf, storedMessage, wellFormed } from './queue-store.js';
+import { type QueueStore, type TaskRecord, readMessage, storedMessage, wellFormed } from './queue-store.js';
 
 export class MemoryAdministration implements AdministrationRole {
   constructor(private readonly state: MemoryState) {}
@@ -92,7 +92,7 @@ function moveTasks(
 function moveOne(store: QueueStore, step: Step, id: string, from: TaskLocation | undefined, now: number): MoveStatus {
   const record = store.tasks.get(id);
   if (!record) return 'missing';
-  const state = stateOf(record);
+  const state = store.stateOf(id, record);
   if (state === 'active') return 'active';
   if (from && state !== from.state) return 'elsewhere';
   const group = wellFormed(from?.group ?? record.group ?? '');
@@ -104,6 +104,7 @@ function moveOne(store: QueueStore, step: Step, id: string, from: TaskLocation |
   if (step.action === 'archive' && store.archived.size >= (step.maxArchived ?? Infinity)) return 'full';
   const due = state === 'scheduled' || state === 'retry' ? store[state].score(id) : undefined;
   leave(store, { state, group }, id);
+  if (state === 'held') record.state = 'scheduled';
   if (state === 'waiting') record.group = undefined;
   if (step.action === 'schedule') reschedule(store, id, record, step.at, due ?? floorSeconds(now), now);
   else arrive(store, step.action, id, record, now);
@@ -115,7 +116,7 @@ function leave(store: QueueStore, { state, group = '' }: TaskLocation, id: strin
     store.pending.remove(id);
     return;
   }
-  const set = sortedSetOf(store, { state, group });
+  const set = state === 'held' ? store.retry : sortedSetOf(store, { state, group });
   set.delete(id);
   if (state === 'aggregating' && set.size === 0) store.groups.delete(group);
 }
@@ -144,7 +145,7 @@ function reschedule(store: QueueStore, id: string, record: TaskRecord, at: numbe
 function updatePayload(store: QueueStore, id: string, payload: Buffer, replaces?: Buffer): UpdateStatus {
   const record = store.tasks.get(id);
   if (!record) return 'missing';
-  if (!isAllowed('edit', stateOf(record))) return 'notEditable';
+  if (!isAllowed('edit', store.stateOf(id, record))) return 'notEditable';
   const before = readMessage(record);
   if (replaces && !before.payload.equals(replaces)) return 'different';
   record.msg = storedMessage({ ...before, payload });

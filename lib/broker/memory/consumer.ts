@@ -159,8 +159,9 @@ function wait(store: QueueStore, name: string, id: string, record: TaskRecord, n
   record.state = 'retry';
   // Its position: microseconds, but always behind those that are there.
   const since = record.waits?.since ?? Math.max(Math.floor(now) * 1000, (waitlist.last()?.score ?? 0) + 1);
-  record.waits = { since, waitEnd };
+  record.waits = { since, waitEnd, waitlist: name };
   store.retry.set(id, waitEnd);
+  store.held.set(id, since);
   waitlist.set(id, since);
 }
 
@@ -174,8 +175,7 @@ export function wakeWaiting(store: QueueStore, name: string, count: number, now:
   const woken: string[] = [];
   for (let first = waitlist.first(); first && woken.length < count; first = waitlist.first()) {
     waitlist.delete(first.id);
-    const waitEnd = store.tasks.get(first.id)?.waits?.waitEnd;
-    if (waitEnd !== undefined && store.retry.score(first.id) === waitEnd) woken.push(first.id);
+    if (store.held.score(first.id) !== undefined) woken.push(first.id);
   }
   if (woken.length === 0) return { woken: 0, left: waitlist.size };
   const front = [...wokenBefore(store), ...woken];

@@ -49,11 +49,12 @@ function describeQueue(store: QueueStore, now: number): QueueNumbers {
     pending: store.pending.size,
     active: store.lease.size,
     scheduled: store.scheduled.size,
-    retry: store.retry.size,
+    retry: store.retry.size - store.held.size,
     archived: store.archived.size,
     completed: store.completed.size,
     aggregating,
     waiting: store.waiting.size,
+    held: store.held.size,
     groups: store.groups.size,
     processed: store.processed.byDay(now)[day] ?? 0,
     failed: store.failed.byDay(now)[day] ?? 0,
@@ -61,6 +62,7 @@ function describeQueue(store: QueueStore, now: number): QueueNumbers {
     failedTotal: store.failed.total,
     paused: store.pausedAt !== undefined,
     latency: longestWait(store, now),
+    oldestHeld: now - Math.floor((store.held.first()?.score ?? now * 1000) / 1000),
     memoryUsage: weigh(store),
   };
 }

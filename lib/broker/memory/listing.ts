@@ -12,7 +12,7 @@ import { WAITING_GROUP } from '../links.js';
 import type { IdPage, ListedTask, ListingRole, ListRequest, TaskLocation, TaskPage } from '../inspection.js';
 import type { MemoryState } from './memory-state.js';
 import { type QueueStore, wellFormed } from './queue-store.js';
-import { SortedSet } from './sorted-set.js';
+import { type Scored, SortedSet } from './sorted-set.js';
 
 export class MemoryListing implements ListingRole {
   constructor(private readonly state: MemoryState) {}
@@ -42,23 +42,30 @@ function listTasks(store: QueueStore, request: ListRequest, now: number): TaskPa
 function listIds(store: QueueStore, request: ListRequest): IdPage {
   return request.state === 'pending' || request.state === 'active'
     ? listUnsorted(store, request)
-    : listSorted(sortedSetOf(store, request), request);
+    : listSorted(sortedSetOf(store, request), request, request.state === 'retry' ? store.held : NONE);
 }
+
+const NONE = new SortedSet();
 
 /** The sorted set of a place; an empty one for a group that is not there. */
 export function sortedSetOf(store: QueueStore, { state, group = '' }: TaskLocation): SortedSet {
   if (state === 'waiting') return store.waiting;
   if (state === 'aggregating' && group === WAITING_GROUP) return store.waiting;
   if (state === 'aggregating') return store.groups.get(wellFormed(group)) ?? new SortedSet();
-  return store[state as 'scheduled' | 'retry' | 'archived' | 'completed'];
+  return store[state as 'scheduled' | 'retry' | 'archived' | 'completed' | 'held'];
 }
 
-function listSorted(set: SortedSet, { cursor, offset = 0, size, reverse: wanted }: ListRequest): IdPage {
+/** @param without those are left out */
+function listSorted(
+  set: SortedSet,
+  { cursor, offset = 0, size, reverse: wanted }: ListRequest,
+  without: SortedSet,
+): IdPage {
   const position = decodeSorted(cursor);
   const reverse = directionOf(position, wanted);
   const after = position && { id: position.id.toString(), score: scoreOf(position.score) };
   const from = reverse ? set.backwards(after) : after ? set.after(after) : set;
-  const page = slice(from, position ? 0 : offset, size + 1);
+  const page = slice(except(from, without), position ? 0 : offset, size + 1);
   const last = page[size - 1];
   const next =
     page.length > size && last && encodeSorted({ score: spell(last.score), id: Buffer.from(last.id), reverse });
@@ -101,6 +108,10 @@ const activeInOrder = (store: QueueStore): string[] =>
     .map(({ id }) => ({ id, turn: store.tasks.get(id)?.turn ?? 0 }))
     .sort((a, b) => a.turn - b.turn)
     .map(({ id }) => id);
+
+function* except(from: Iterable<Scored>, without: SortedSet): Iterable<Scored> {
+  for (const entry of from) if (without.score(entry.id) === undefined) yield entry;
+}
 
 function slice<T>(items: Iterable<T>, from: number, count: number): T[] {
   const found: T[] = [];

@@ -21,8 +21,8 @@ export class MemoryObstacles implements ObstaclesRole {
     private readonly limiting: MemoryLimiting,
   ) {}
 
-  async position(queue: string, id: string, waitlists: readonly string[]): Promise<TaskPosition> {
-    return this.state.change(queue, (store) => positionOf(store, wellFormed(id), waitlists.map(wellFormed)));
+  async position(queue: string, id: string): Promise<TaskPosition> {
+    return this.state.change(queue, (store) => positionOf(store, wellFormed(id)));
   }
 
   async observeServers(): Promise<ObservedServer[]> {
@@ -54,14 +54,14 @@ function leftOf(starts: Starts, { max }: StartLimit, now: number): StartsLeft {
   return { left, moreIn: left === 0 ? starts.untilFewer(now) : 0 };
 }
 
-function positionOf(store: QueueStore, id: string, waitlists: readonly string[]): TaskPosition {
+function positionOf(store: QueueStore, id: string): TaskPosition {
   return {
     paused: store.pausedAt !== undefined,
     pending: store.pending.size,
     active: store.lease.size,
     ahead: aheadOf(store, id),
     leaseEnd: store.lease.score(id),
-    waitlist: waitlistOf(store, id, waitlists),
+    waitlist: waitlistOf(store, id),
   };
 }
 
@@ -75,17 +75,13 @@ function aheadOf({ pending }: QueueStore, id: string): number | undefined {
   return undefined;
 }
 
-function waitlistOf(store: QueueStore, id: string, names: readonly string[]): TaskPosition['waitlist'] {
-  const waitEnd = store.tasks.get(id)?.waits?.waitEnd;
-  if (waitEnd === undefined || store.retry.score(id) !== waitEnd) return undefined;
-  for (const name of names) {
-    const waitlist = store.waitlists.get(name);
-    if (waitlist?.score(id) === undefined) continue;
-    let ahead = 0;
-    for (const other of waitlist) {
-      if (other.id === id) return { name, ahead };
-      ahead++;
-    }
+function waitlistOf(store: QueueStore, id: string): TaskPosition['waitlist'] {
+  const name = store.held.score(id) === undefined ? undefined : store.tasks.get(id)?.waits?.waitlist;
+  if (name === undefined) return undefined;
+  let ahead = 0;
+  for (const other of store.waitlist(name)) {
+    if (other.id === id) break;
+    ahead++;
   }
-  return { name: undefined, ahead: 0 };
+  return { name, ahead };
 }

@@ -3,7 +3,7 @@ import type { TaskMessage } from '../../wire/message.js';
 import { WAITING_GROUP } from '../../wire/keys.js';
 import type { StoredState, TaskState } from '../../wire/states.js';
 import type { Lease, LeasedTask } from '../broker.js';
-import type { StoredTask } from '../inspection.js';
+import type { StoredHold, StoredTask } from '../inspection.js';
 import type { FiringStatus } from '../scheduling.js';
 import { fairnessOf } from '../../wire/fairness.js';
 import { Counter } from './counters.js';
@@ -40,7 +40,7 @@ export interface TaskRecord {
    * Since when it waits in a waitlist, as Redis orders it, and until when (Unix seconds) it is in
    * `retry`.
    */
-  waits?: { readonly since: number; readonly waitEnd: number };
+  waits?: { readonly since: number; readonly waitEnd: number; readonly waitlist: string };
   /** What it waits for, or has waited for: see Wait. */
   after?: WaitRecord | undefined;
   /** When it starts at the latest, if it is debounced; Unix seconds. */
@@ -79,7 +79,9 @@ export class QueueStore {
    */
   readonly lease = new SortedSet();
   readonly scheduled = new SortedSet();
-  readonly retry = new SortedSet();
+  /** The tasks that are held, by the start of their wait in microseconds: all of them are in `retry`. */
+  readonly held = new SortedSet();
+  readonly retry = new RetrySet(this.held);
   readonly archived = new SortedSet();
   readonly completed = new SortedSet();
   readonly groups = new Map<string, SortedSet>();
@@ -172,14 +174,6 @@ export class QueueStore {
     return waitlist;
   }
 
-  /** The waitlist that a task is in, unless it has left it by another way; `undefined` when it is in none. */
-  waitlistOf(id: string): string | undefined {
-    const waitEnd = this.tasks.get(id)?.waits?.waitEnd;
-    if (waitEnd === undefined || this.retry.score(id) !== waitEnd) return undefined;
-    for (const [name, ids] of this.waitlists) if (ids.score(id) !== undefined) return name;
-    return undefined;
-  }
-
   /** @param joinedAt Unix seconds */
   addToGroup(id: string, record: TaskRecord, group: string, joinedAt: number): void {
     record.state = 'aggregating';
@@ -213,18 +207,45 @@ export class QueueStore {
     return (
       record && {
         message: readMessage(record),
-        state: stateOf(record),
+        state: this.stateOf(id, record),
         nextProcessAt: this.scheduled.score(id) ?? this.retry.score(id) ?? this.waiting.score(id),
         pendingSince: record.pendingSince === undefined ? undefined : Math.floor(record.pendingSince),
+        held: this.holdOf(id),
         result: record.result && Buffer.from(record.result),
       }
     );
   }
+
+  /** The state as users see it. */
+  stateOf(id: string, { state, group }: TaskRecord): TaskState {
+    if (state === 'aggregating' && group === WAITING_GROUP) return 'waiting';
+    return state === 'retry' && this.held.score(id) !== undefined ? 'held' : state;
+  }
+
+  private holdOf(id: string): StoredHold | undefined {
+    const since = this.held.score(id);
+    return since === undefined
+      ? undefined
+      : { since: Math.floor(since / 1000), waitlist: this.tasks.get(id)?.waits?.waitlist ?? '' };
+  }
 }
 
-/** The state as users see it. */
-export const stateOf = ({ state, group }: TaskRecord): TaskState =>
-  state === 'aggregating' && group === WAITING_GROUP ? 'waiting' : state;
+/** Who leaves `retry`, or is there for another time, is no longer held. */
+class RetrySet extends SortedSet {
+  constructor(private readonly held: SortedSet) {
+    super();
+  }
+
+  override set(id: string, score: number): void {
+    super.set(id, score);
+    this.held.delete(id);
+  }
+
+  override delete(id: string): boolean {
+    this.held.delete(id);
+    return super.delete(id);
+  }
+}
 
 /** A new object with bytes of its own, so that the reader cannot change the stored task. */
 export const readMessage = (record: TaskRecord): TaskMessage => decodeTaskMessage(Buffer.from(record.msg));

@@ -48,6 +48,8 @@ export interface QueueSnapshot {
   readonly groupNames: readonly string[];
   /** The ids of each waitlist, in their order, including those that no longer wait. */
   readonly waitlists: Readonly<Record<string, readonly string[]>>;
+  /** The ids of the tasks that are held, the longest first. */
+  readonly held: readonly string[];
   readonly tasks: Readonly<Record<string, TaskSnapshot>>;
   /** By key; `expiresIn` in milliseconds. */
   readonly locks: Readonly<Record<string, { readonly owner: string; readonly expiresIn: number }>>;
@@ -97,6 +99,7 @@ export function describeQueue(store: QueueStore, now: number): QueueSnapshot {
     waitlists: Object.fromEntries(
       [...store.waitlists].filter(([, list]) => list.size > 0).map(([name, list]) => [name, idsOf(list)]),
     ),
+    held: idsOf(store.held),
     tasks: Object.fromEntries(tasks.map(([id, record]) => [id, describeTask(record)])),
     locks: store.locks.held(now),
     schedules: Object.fromEntries([...store.schedules].map(([entry, { handledUntil }]) => [entry, handledUntil])),

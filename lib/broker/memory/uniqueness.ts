@@ -14,7 +14,7 @@ import type {
 } from '../uniqueness.js';
 import type { LinkEngine } from './links/engine.js';
 import { createTask } from './producer.js';
-import { type QueueStore, readMessage, stateOf, storedMessage, type TaskRecord, wellFormed } from './queue-store.js';
+import { type QueueStore, readMessage, storedMessage, type TaskRecord, wellFormed } from './queue-store.js';
 
 const REPLACING: ReadonlySet<string> = new Set(['replace', 'debounce', 'latest', 'supersede']);
 const UNSTARTED: ReadonlySet<string> = new Set(['pending', 'scheduled', 'retry', 'aggregating']);
@@ -210,7 +210,7 @@ function leave(store: QueueStore, id: string, owner: TaskRecord, at: number | un
     case 'scheduled':
       return store.scheduled.delete(id);
     case 'retry': // or it waits for a limit of its handler, and keeps its position
-      if (at === undefined && owner.waits?.waitEnd === store.retry.score(id)) return false;
+      if (at === undefined && store.held.score(id) !== undefined) return false;
       return store.retry.delete(id);
     default:
       return false;
@@ -221,5 +221,5 @@ function ownerOf(store: QueueStore, id: string, withMessage: boolean): Owner {
   const record = store.tasks.get(id);
   if (!record) return { id, state: undefined };
   const processAt = store.scheduled.score(id) ?? store.retry.score(id) ?? store.waiting.score(id);
-  return { id, state: stateOf(record), message: withMessage ? readMessage(record) : undefined, processAt };
+  return { id, state: store.stateOf(id, record), message: withMessage ? readMessage(record) : undefined, processAt };
 }

@@ -12,10 +12,19 @@ import {
 } from '../inspection.js';
 import { readNanoseconds, readScore } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
+import { readHold } from './scripts/holds.js';
 import { queueKeys } from './scripts/queue-keys.js';
 import type { Scripts } from './scripts/scripts.js';
 
-type Reply = readonly [message: Buffer, state: Buffer, result: Buffer, score: Buffer, hasResult: number, since: Buffer];
+type Reply = readonly [
+  message: Buffer,
+  state: Buffer,
+  result: Buffer,
+  score: Buffer,
+  hasResult: number,
+  since: Buffer,
+  waitlist: Buffer,
+];
 
 /** How many tasks of each state are measured. */
 const SAMPLE_SIZE = 20;
@@ -80,6 +89,7 @@ export class RedisInspection implements InspectionRole {
         keys.fairRing,
         keys.fairHeld,
         keys.fairTotal,
+        keys.held,
       ],
       [
         keys.taskPrefix,
@@ -91,16 +101,20 @@ export class RedisInspection implements InspectionRole {
       ],
     )) as readonly (number | Buffer)[];
     const at = (index: number): number => toCount(String(reply[index]));
-    const since = readNanoseconds(String(reply[14]));
+    const age = (index: number): number => {
+      const since = readNanoseconds(String(reply[index]));
+      return since === undefined ? 0 : Math.max(0, now - since);
+    };
     return {
       pending: at(0) + at(16),
       active: at(1),
       scheduled: at(2),
-      retry: at(3),
+      retry: at(3) - at(17),
       archived: at(4),
       completed: at(5),
       aggregating: at(6),
       waiting: at(15),
+      held: at(17),
       groups: at(7),
       paused: at(8) > 0,
       memoryUsage: at(9),
@@ -108,7 +122,8 @@ export class RedisInspection implements InspectionRole {
       failed: at(11),
       processedTotal: at(12),
       failedTotal: at(13),
-      latency: since === undefined ? 0 : Math.max(0, now - since),
+      latency: age(14),
+      oldestHeld: age(18),
     };
   }
 
@@ -129,7 +144,7 @@ export class RedisInspection implements InspectionRole {
     const read = [keys.task(id), keys.scheduled, keys.retry, keys.waitingTasks];
     const reply = await this.scripts.run('monitor', 'getTask', read, [id, WAITING_GROUP, FAIR_GROUP_PREFIX]);
     if ((reply as unknown[]).length === 0) return undefined;
-    const [bytes, stateText, result, score, hasResult, since] = reply as Reply;
+    const [bytes, stateText, result, score, hasResult, since, waitlist] = reply as Reply;
     const state = TASK_STATES.find((known) => known === stateText.toString());
     if (state === undefined) return undefined;
     return {
@@ -137,6 +152,7 @@ export class RedisInspection implements InspectionRole {
       state,
       nextProcessAt: score.length > 0 ? readScore(score.toString()) : undefined,
       pendingSince: state === 'pending' ? readNanoseconds(since.toString()) : undefined,
+      held: readHold(state, since.toString(), waitlist.toString()),
       result: hasResult === 1 ? result : undefined,
     };
   }

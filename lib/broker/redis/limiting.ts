@@ -53,7 +53,7 @@ export class RedisLimiting implements LimitingRole {
     const answer = await this.scripts.run(
       'monitor',
       'wakeWaiting',
-      [keys.waiting(waitlist), keys.retry, keys.pending, keys.paused, keys.waitlists],
+      [keys.waiting(waitlist), keys.retry, keys.pending, keys.paused, keys.waitlists, keys.held],
       argv,
     );
     const [woken, left] = answer as [number, number];

@@ -21,6 +21,7 @@ import type {
   TaskPage,
 } from '../inspection.js';
 import { readNanoseconds, readScore } from './scripts/arguments.js';
+import { readHold } from './scripts/holds.js';
 import { PackedReader } from './scripts/packed-reader.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
@@ -40,6 +41,9 @@ interface Entry {
   readonly mark: string;
   readonly message: Buffer;
   readonly result: Buffer;
+  /** Since when it is held, in nanoseconds, and in which waitlist; '' for a task that is not. */
+  readonly since: string;
+  readonly waitlist: string;
 }
 
 interface RawPage {
@@ -100,51 +104,69 @@ export class RedisListing implements ListingRole {
   }
 
   private async listSorted(keys: QueueKeys, request: ListRequest, argv: Argument[]): Promise<RawPage> {
-    const position = decodeSorted(request.cursor);
-    const reverse = directionOf(position, request.reverse);
-    const further = [String(request.offset ?? 0), position?.score ?? '', position?.id ?? '', reverse ? '1' : ''];
-    const reply = await this.scripts.run('monitor', 'listSorted', [sortedKey(keys, request)], [...argv, ...further]);
-    const [more, packed] = reply as [number, Buffer];
-    const entries = readEntries(packed, argv[2] === '0' ? ['id', 'mark'] : ['id', 'mark', 'message', 'result']);
-    const last = entries.at(-1);
-    const cursor = more === 1 && last ? encodeSorted({ score: last.mark, id: last.id, reverse }) : undefined;
-    return { entries, cursor };
+    const reverse = directionOf(decodeSorted(request.cursor), request.reverse);
+    const read = [sortedKey(keys, request), keys.retry, keys.held];
+    const fields = fieldsOf(request, argv[2] === '0');
+    let { cursor, offset = 0 } = request;
+    // A call that has only passed tasks of another state has listed none.
+    for (;;) {
+      const position = decodeSorted(cursor);
+      const further = [String(offset), position?.score ?? '', position?.id ?? '', reverse ? '1' : ''];
+      const reply = await this.scripts.run('monitor', 'listSorted', read, [...argv, ...further]);
+      const [more, packed, skip, score, id] = reply as [number, Buffer, number, Buffer, Buffer];
+      const entries = readEntries(packed, fields);
+      cursor = more === 1 ? encodeSorted({ score: score.toString(), id, reverse }) : undefined;
+      offset = skip;
+      if (entries.length > 0 || cursor === undefined) return { entries, cursor };
+    }
   }
 }
 
 const isUnsorted = ({ state }: TaskLocation): boolean => state === 'pending' || state === 'active';
 
+function fieldsOf({ state }: TaskLocation, isIds: boolean): (keyof Entry)[] {
+  if (isIds) return ['id', 'mark'];
+  return ['id', 'mark', 'message', 'result', ...(state === 'held' ? (['since', 'waitlist'] as const) : [])];
+}
+
 /** The sorted set of a location. */
 export function sortedKey(keys: QueueKeys, { state, group }: TaskLocation): string {
   if (state === 'aggregating') return keys.group(group ?? '');
   if (state === 'waiting') return keys.waitingTasks;
-  return keys[state as 'scheduled' | 'retry' | 'archived' | 'completed'];
+  return keys[state as 'scheduled' | 'retry' | 'archived' | 'completed' | 'held'];
 }
 
-const NOTHING: Entry = { id: Buffer.alloc(0), mark: '', message: Buffer.alloc(0), result: Buffer.alloc(0) };
+const NO_BYTES = Buffer.alloc(0);
+const NOTHING: Entry = { id: NO_BYTES, mark: '', message: NO_BYTES, result: NO_BYTES, since: '', waitlist: '' };
+const TEXTS: ReadonlySet<keyof Entry> = new Set(['mark', 'since', 'waitlist']);
 
 function readEntries(packed: Buffer, fields: readonly (keyof Entry)[]): Entry[] {
   const entries: Entry[] = [];
   const reader = new PackedReader(packed);
   while (reader.more()) {
-    const read = fields.map((field) => [field, field === 'mark' ? reader.text() : reader.view()]);
+    const read = fields.map((field) => [field, TEXTS.has(field) ? reader.text() : reader.view()]);
     entries.push({ ...NOTHING, ...(Object.fromEntries(read) as Partial<Entry>) });
   }
   return entries;
 }
 
-function read(id: string, { mark, message: bytes, result }: Entry, { state }: TaskLocation): ListedTask {
+function read(
+  id: string,
+  { mark, message: bytes, result, since, waitlist }: Entry,
+  { state }: TaskLocation,
+): ListedTask {
   if (bytes.length === 0) throw new UndecodableMessageError(`task "${id}" is listed as ${state} but has no message`);
   const message = decodeTaskMessage(bytes);
   if (message.id !== id) {
     throw new UndecodableMessageError(`the message of task "${id}" is of a task "${message.id}"`);
   }
-  const delayed = state === 'scheduled' || state === 'retry' || state === 'waiting';
+  const delayed = state === 'scheduled' || state === 'retry' || state === 'waiting' || state === 'held';
   return {
     message,
     state,
     nextProcessAt: delayed ? readScore(mark) : undefined,
     pendingSince: state === 'pending' ? readNanoseconds(mark) : undefined,
+    held: readHold(state, since, waitlist),
     result: result.length > 0 ? result : undefined,
     orphaned: state === 'active' && mark === '1',
     archivedAt: state === 'archived' ? readScore(mark) : undefined,

@@ -17,11 +17,9 @@ import { attempt } from './publications.js';
 import { nanoseconds, readScore } from './scripts/arguments.js';
 import type { Scripts } from './scripts/scripts.js';
 
-type PositionReply = readonly [number, number, number, ahead: number, lease: Buffer, waitlist: number, before: number];
+type PositionReply = readonly [number, number, number, ahead: number, lease: Buffer, waitlist: Buffer, before: number];
 type ServerReply = readonly [] | readonly [info: Buffer, profile: Buffer, expires: Buffer, workers: Buffer[]];
 
-/** KEYS of readPosition before the waitlists. */
-const KEYS_BEFORE_WAITLISTS = 6;
 /** A score is cut to the second: on average it is half a second early. */
 const CUT_MS = 500;
 
@@ -34,12 +32,11 @@ export class RedisObstacles implements ObstaclesRole {
     private readonly clock: Clock,
   ) {}
 
-  async position(queue: string, id: string, waitlists: readonly string[]): Promise<TaskPosition> {
+  async position(queue: string, id: string): Promise<TaskPosition> {
     const keys = this.keyspace.queue(queue);
     const read = [keys.task(id), keys.pending, keys.paused, keys.lease, keys.retry, keys.active];
-    const lists = waitlists.map((name) => keys.waiting(name));
-    const argv = [id, String(MAX_COUNTED_AHEAD)];
-    const reply = (await this.scripts.run('monitor', 'readPosition', [...read, ...lists], argv)) as PositionReply;
+    const argv = [id, String(MAX_COUNTED_AHEAD), keys.waiting('')];
+    const reply = (await this.scripts.run('monitor', 'readPosition', read, argv)) as PositionReply;
     const [isPaused, pendingCount, activeCount, ahead, leaseEnd, waitlist, before] = reply;
     return {
       paused: isPaused === 1,
@@ -47,7 +44,7 @@ export class RedisObstacles implements ObstaclesRole {
       active: activeCount,
       ahead: ahead < 0 ? undefined : ahead,
       leaseEnd: leaseEnd.length > 0 ? readScore(leaseEnd.toString()) : undefined,
-      waitlist: waitlist === 0 ? undefined : { name: waitlists[waitlist - KEYS_BEFORE_WAITLISTS - 1], ahead: before },
+      waitlist: before < 0 ? undefined : { name: waitlist.toString() || undefined, ahead: before },
     };
   }
 

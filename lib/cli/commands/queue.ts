@@ -119,6 +119,7 @@ function printQueue(context: CommandContext<Json>, info: QueueInfo): void {
     ['Groups', info.groups],
     ['Paused', String(info.paused)],
     ['Latency', formatDuration(info.latency)],
+    ...(info.held > 0 ? [['Oldest held', formatDuration(info.oldestHeld)] as const] : []),
     ['Memory usage', formatBytes(info.memoryUsage)],
   ]);
   context.print('');
@@ -141,6 +142,7 @@ export const COUNTED_STATES = [
   'archived',
   'completed',
   'waiting',
+  'held',
 ] as const satisfies readonly TaskState[];
 
 /** Tasks by state. */

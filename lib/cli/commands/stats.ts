@@ -99,7 +99,11 @@ export function parseInfo(text: string): Info {
   return Object.fromEntries(pairs.filter((pair) => pair.length === 2));
 }
 
-const withoutOurs = ({ waiting: _ours, ...aggregate }: Aggregate): object => aggregate;
+/** Held tasks are retries for Go. */
+const withoutOurs = ({ waiting: _ours, held, ...aggregate }: Aggregate): object => ({
+  ...aggregate,
+  retry: aggregate.retry + held,
+});
 
 /** With the names and units of Go's QueueInfo: the latency in nanoseconds. */
 const asGo = (info: QueueInfo): object => ({
@@ -111,7 +115,7 @@ const asGo = (info: QueueInfo): object => ({
   Pending: info.pending,
   Active: info.active,
   Scheduled: info.scheduled,
-  Retry: info.retry,
+  Retry: info.retry + info.held,
   Archived: info.archived,
   Completed: info.completed,
   Aggregating: info.aggregating,

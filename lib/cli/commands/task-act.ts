@@ -71,7 +71,7 @@ function addCancel(group: Command, invocation: Invocation): void {
 function addChanges(group: Command, invocation: Invocation): void {
   addCommand<OneTask & { readonly payload: string }>(group, invocation, {
     usage: 'update-payload',
-    summary: 'replace the payload of a scheduled, pending, retry or archived task',
+    summary: 'replace the payload of a scheduled, pending, held, retry or archived task',
     options: [
       queueOption(),
       idOption(),

@@ -131,6 +131,10 @@ function columnsOf(state: TaskState, now: number): Columns {
     ],
     aggregating: [{ title: 'Group', cell: ({ group }) => group }],
     waiting: [{ title: 'Waits Until', cell: ({ nextProcessAt }) => formatDistance(nextProcessAt, now) }],
+    held: [
+      { title: 'Held By', cell: ({ heldBy = '' }) => heldBy, shrinks: true },
+      { title: 'Held', cell: ({ heldSince }) => formatDistance(heldSince, now) },
+    ],
   };
   return [...head, ...further[state]];
 }
@@ -168,6 +172,8 @@ function fieldsOf(task: TaskInfo, now: number): [title: string, value: string][]
     // A pending task is due at once: what counts is since when it waits. One that waits for others has the end of its wait below.
     ['Next process time', DUE_NOW_OR_WAITING.has(task.state) ? '' : formatMoment(task.nextProcessAt, now)],
     ['Pending since', formatMoment(task.pendingSince, now)],
+    ['Held by', task.heldBy ?? ''],
+    ['Held since', formatMoment(task.heldSince, now)],
     ['Timeout', task.timeout ? formatDuration(task.timeout) : ''],
     ['Deadline', formatTime(task.deadline)],
     ['Expires', formatTime(task.expiresAt)],

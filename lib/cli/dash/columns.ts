@@ -27,6 +27,7 @@ const STATE_RANKS: Readonly<Record<TaskState, number>> = {
   completed: 13,
   aggregating: 14,
   waiting: 15,
+  held: 5,
 };
 
 const number = (
@@ -142,6 +143,10 @@ export function taskColumns(state: TaskState, now: number): readonly GridColumn<
     completed: [time('COMPLETED', 2, ({ completedAt }) => completedAt), time('EXPIRES', 5, expiryOf), RESULT],
     aggregating: [],
     waiting: [time('WAITS UNTIL', 2, ({ nextProcessAt }) => nextProcessAt)],
+    held: [
+      column('HELD BY', 2, ({ heldBy = '' }) => heldBy, { least: 12 }),
+      time('HELD', 3, ({ heldSince }) => heldSince),
+    ],
   };
   return [ID, TYPE, ...columns[state], PAYLOAD];
 }

@@ -191,7 +191,7 @@ export const withView = (model: Model, view: View): Model => ({ ...model, views:
 
 /** The states in the order of a task's life. */
 export const STATES: readonly TaskState[] = [
-  ...(['pending', 'active', 'scheduled', 'retry', 'archived', 'completed', 'waiting', 'aggregating'] as const),
+  ...(['pending', 'active', 'scheduled', 'retry', 'archived', 'completed', 'waiting', 'held', 'aggregating'] as const),
 ] satisfies readonly (typeof TASK_STATES)[number][];
 
 const containing = (names: readonly string[], filter: string): readonly string[] =>

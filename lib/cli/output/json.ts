@@ -41,6 +41,8 @@ export function taskAsJson(task: TaskInfo): object {
     group: task.group,
     nextProcessAt: task.nextProcessAt ?? null,
     pendingSince: task.pendingSince ?? null,
+    heldBy: task.heldBy ?? null,
+    heldSince: task.heldSince ?? null,
     isOrphaned: task.isOrphaned,
     retention: task.retention,
     completedAt: task.completedAt ?? null,

@@ -24,8 +24,9 @@ export const archiveLimitOf = (dashboard: Dashboard, queue: string, role: Dashbo
 export async function requireRoomForOneMore(dashboard: Dashboard, queue: string, role: DashboardRole): Promise<void> {
   if (mayDo(role, 'destroy')) return;
   const numbers = await dashboard.broker.inspection.describeQueue(queue);
-  const { archived, pending, active, scheduled, retry, aggregating, waiting } = numbers;
-  requireRoom(dashboard, queue, role, archived + pending + active + scheduled + retry + aggregating + waiting);
+  const { archived, pending, active, scheduled, retry, aggregating, waiting, held } = numbers;
+  const tasks = archived + pending + active + scheduled + retry + aggregating + waiting + held;
+  requireRoom(dashboard, queue, role, tasks);
 }
 
 /** Checks the archive before a cancellation archives a task. @throws ApiError */

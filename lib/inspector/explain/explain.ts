@@ -7,7 +7,7 @@ import { requireQueueName } from '../known-queue.js';
 import { readWait, type TaskWait } from '../waits.js';
 import type { Case } from './case.js';
 import { fleetOf } from './fleet.js';
-import { handlerLimits, queueLimits, waitlistsOf } from './limits.js';
+import { handlerLimits, queueLimits } from './limits.js';
 import type { TaskExplanation, TaskReason } from './reasons.js';
 import { capacity, obstacles, wrongClocks } from './server-reasons.js';
 import { stateReason, tooLate } from './state-reasons.js';
@@ -22,9 +22,8 @@ export async function explain(broker: ExplainingBroker, queue: string, id: strin
   const now = broker.clock.now();
   const task = await readTask(broker, queue, id);
   if (!task || 'kind' in task) return explanation({ queue, id, now }, [task ?? (await missing(broker, queue))]);
-  const { type } = task.message;
   const [servers, wait] = await Promise.all([broker.obstacles.observeServers(), waitOf(broker, task, queue, id)]);
-  const position = await broker.obstacles.position(queue, id, waitlistsOf(servers, type));
+  const position = await broker.obstacles.position(queue, id);
   const known: Case = { queue, id, task, position, servers, fleet: fleetOf(servers, queue), wait, now };
   return explanation(known, await reasonsOf(broker, known));
 }

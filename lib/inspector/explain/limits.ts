@@ -1,5 +1,4 @@
 import type { Broker } from '../../broker/broker.js';
-import type { ObservedServer } from '../../broker/obstacles.js';
 import type { PublishedLimits } from '../../broker/server-profile.js';
 import { toDate } from '../../clock.js';
 import { newerWaitlist } from '../../wire/payload-version.js';
@@ -11,13 +10,6 @@ type Store = Pick<Broker, 'obstacles'>;
 
 /** More holders than this are not named. */
 const MAX_NAMED_HOLDERS = 5;
-
-/** Where a task of this type may wait to be woken: for a limit of its handler, or for a newer server. */
-export function waitlistsOf(servers: readonly ObservedServer[], type: string): string[] {
-  const scopes = servers.flatMap((server) => handlerOf(server, type)?.scope ?? []);
-  // Without a scope of its own, a limit has the name of the type.
-  return [...new Set([newerWaitlist(type), ...scopes, type])];
-}
 
 /** The limit that a deferred task waits for, or those that the next task of this handler reaches. */
 export async function handlerLimits(store: Store, known: Case): Promise<TaskReason[]> {

@@ -34,12 +34,13 @@ export function stateReason(known: Case): TaskReason | undefined {
     case 'scheduled':
       return delayed(known, (when) => ({ kind: 'scheduled', at: when }));
     case 'retry':
-      return known.position.waitlist ? undefined : delayed(known, (when) => retry(known, when));
+      return delayed(known, (when) => retry(known, when));
     case 'aggregating':
       return aggregating(known);
     case 'waiting':
       return waiting(known);
     case 'pending':
+    case 'held':
       return undefined;
   }
 }

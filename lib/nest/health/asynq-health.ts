@@ -166,12 +166,18 @@ export class AsynqHealth {
     if (info instanceof QueueNotFoundError) return []; // nothing was ever enqueued
     const name = JSON.stringify(queue);
     if (info instanceof Error) return [{ text: `queue ${name} cannot be read`, summary: 'a queue cannot be read' }];
-    const { paused, pending, latency } = info as QueueInfo;
+    const { paused, pending, held, latency, oldestHeld } = info as QueueInfo;
     if (paused) return []; // it waits on purpose
     const texts = [];
-    if (pending > maxPending) texts.push(`queue ${name} has ${pending} pending tasks, more than ${maxPending}`);
+    if (pending + held > maxPending) {
+      const more = held > 0 ? ` and ${held} held ones` : '';
+      texts.push(`queue ${name} has ${pending} pending tasks${more}, more than ${maxPending}`);
+    }
     if (pending > 0 && latency > maxAge) {
       texts.push(`queue ${name} has a task pending for ${seconds(latency)}, longer than ${seconds(maxAge)}`);
+    }
+    if (oldestHeld > maxAge) {
+      texts.push(`queue ${name} has a task held for ${seconds(oldestHeld)}, longer than ${seconds(maxAge)}`);
     }
     return texts.map((text) => ({ text, summary: 'a queue is beyond its thresholds' }));
   }

@@ -4,9 +4,9 @@ import { describe, rejectUnknownKeys, requireInteger, requireObject } from '../.
 
 /** The thresholds of a queue. They do not apply while it is paused. */
 export interface QueueThresholds {
-  /** The most pending tasks. Default: any number. */
+  /** The most tasks that are pending or held. Default: any number. */
   maxPending?: number;
-  /** How long the next task to run may have been pending. Default: any time. */
+  /** How long the next task to run may have been pending, and one may be held. Default: any time. */
   maxAge?: Duration;
 }
 

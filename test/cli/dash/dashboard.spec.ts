@@ -18,6 +18,8 @@ const NUMBERS: QueueInfo = {
   archived: 0,
   completed: 0,
   aggregating: 0,
+  held: 0,
+  oldestHeld: 0,
   waiting: 0,
   groups: 0,
   processed: 0,

@@ -23,10 +23,10 @@ describe('the views of the dashboard', () => {
     expect(dash.lines.map((line) => line.trimEnd())).toEqual([
       expect.stringMatching(/^ nestjs-asynq +127\.0\.0\.1:6379 · now$/),
       expect.stringMatching(
-        /^ {2}QUEUE +STATUS +SIZE +PENDING +ACTIVE +SCHEDULED +RETRY +ARCHIVED +COMPLETED +WAITING +AGGREGATING +LATENCY +MEMORY +PROCESSED +FAILED +ERRORS$/,
+        /^ {2}QUEUE +STATUS +SIZE +PENDING +ACTIVE +SCHEDULED +RETRY +ARCHIVED +COMPLETED +WAITING +HELD +AGGREGATING +LATENCY +MEMORY +PROCESSED +FAILED +ERRORS$/,
       ),
-      expect.stringMatching(/^> critical +paused +1 +1 +0 +0 +0 +0 +0 +0 +0 +1m30s +\S+ k?B +0 +0 +N\/A$/),
-      expect.stringMatching(/^ {2}default +running +7 +1 +1 +1 +1 +1 +1 +0 +1 +1m30s +\S+ k?B +3 +2 +66\.67%$/),
+      expect.stringMatching(/^> critical +paused +1 +1 +0 +0 +0 +0 +0 +0 +0 +0 +1m30s +\S+ k?B +0 +0 +N\/A$/),
+      expect.stringMatching(/^ {2}default +running +7 +1 +1 +1 +1 +1 +1 +0 +0 +1 +1m30s +\S+ k?B +3 +2 +66\.67%$/),
       '',
       '',
       '',
@@ -49,7 +49,7 @@ describe('the views of the dashboard', () => {
     await arrange();
     await dash.press('j', 'enter');
     expect(dash.lines[0]).toContain('nestjs-asynq › default ');
-    const states = dash.lines.slice(2, 10).map((line) => line.slice(2).split(/ +/).slice(0, 2));
+    const states = dash.lines.slice(2, 11).map((line) => line.slice(2).split(/ +/).slice(0, 2));
     expect(states).toEqual([
       ['pending', '1'],
       ['active', '1'],
@@ -58,6 +58,7 @@ describe('the views of the dashboard', () => {
       ['archived', '1'],
       ['completed', '1'],
       ['waiting', '0'],
+      ['held', '0'],
       ['aggregating', '1'],
     ]);
     expect(dash.text).toMatch(/aggregating +1 .* in 1 group$/m);

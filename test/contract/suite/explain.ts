@@ -217,7 +217,7 @@ export function exerciseExplain(it: DriverTest): void {
       const id = await driver.add();
       await defer(driver, 'unheard of');
       expect(await reasonsFor(driver, id)).toMatchObject([
-        { kind: 'handlerLimit', scope: undefined, deferred: true },
+        { kind: 'handlerLimit', scope: 'unheard of', deferred: true },
         { kind: 'notServed' },
       ]);
     });

@@ -235,7 +235,7 @@ export function exerciseMoving(it: DriverTest): void {
       await driver.settle({ kind: 'wait', lease, waitlist: 'l' });
       expect(await reschedule(driver, [lease.id], driver.now + 500)).toEqual(['moved']);
       expect(await driver.broker.limiting.wakeWaiting('default', 'l', 5)).toEqual({ woken: 0, left: 0 });
-      await expectQueue(driver, { retry: [[lease.id, driver.now + 500]], pending: [] });
+      await expectQueue(driver, { scheduled: [[lease.id, driver.now + 500]], retry: [], pending: [] });
     });
   });
 

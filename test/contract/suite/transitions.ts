@@ -66,13 +66,10 @@ const OPERATIONS: Record<TaskOperation, Operate> = {
 };
 
 /** A task in the state an operation starts from. */
-async function arrange(driver: Driver, { from, operation }: Transition): Promise<string> {
+async function arrange(driver: Driver, { from }: Transition): Promise<string> {
   if (from === undefined) return 'new';
   if (from === 'waiting') return arrangeWaiting(driver.broker).then(() => 'waiting');
-  if (operation !== 'wakeWaiting') return driver.arrange(from);
-  const id = await driver.arrange('active');
-  await defer(driver, id);
-  return id;
+  return driver.arrange(from);
 }
 
 const title = ({ from, operation, to, note }: Transition): string =>

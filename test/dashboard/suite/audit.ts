@@ -20,6 +20,7 @@ import { routes } from '../../../lib/dashboard/rest/table.js';
 import type { Route } from '../../../lib/dashboard/rest/route.js';
 import {
   arrangeEveryState,
+  arrangeHeld,
   arrangeRunsAndBatches,
   arrangeWaiting,
   batchFor,
@@ -91,6 +92,7 @@ describe('the audit trail', () => {
 
   async function arrange(broker: InMemoryBroker): Promise<void> {
     broker.clear();
+    await arrangeHeld(broker);
     await arrangeEveryState(broker);
     await arrangeWaiting(broker);
     await arrangeRunsAndBatches(broker);

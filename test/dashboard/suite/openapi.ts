@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it, describe } from 'vitest';
 import type { InMemoryBroker } from 'nestjs-asynq/testing';
 import {
   arrangeEveryState,
+  arrangeHeld,
   arrangeRunsAndBatches,
   arrangeWaiting,
   batchFor,
@@ -49,6 +50,7 @@ describe('the OpenAPI document', () => {
   async function arrange(broker: InMemoryBroker): Promise<void> {
     broker.clear();
     broker.clock.advance(60_000);
+    await arrangeHeld(broker);
     await arrangeEveryState(broker);
     await arrangeWaiting(broker);
     await arrangeRunsAndBatches(broker);

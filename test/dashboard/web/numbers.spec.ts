@@ -12,6 +12,7 @@ const sample = (processed_total: number, pending = 0) => ({
   pending,
   aggregating: 0,
   waiting: 0,
+  held: 0,
   scheduled: 0,
   retry: 0,
   archived: 0,

@@ -95,7 +95,7 @@ describe('limits of a handler', () => {
     await addMany(rig, 'narrow', 3);
     await turn(30);
     const waiting = (await rig.memory.inspection.describeQueue('default'))!;
-    expect(waiting).toMatchObject({ active: 1, retry: 2, pending: 0, processed: 0, failed: 0 });
+    expect(waiting).toMatchObject({ active: 1, held: 2, retry: 0, pending: 0, processed: 0, failed: 0 });
     for (let ended = 0; ended < 3; ended++) {
       work.endOne();
       await turn(30);

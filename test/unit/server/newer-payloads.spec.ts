@@ -29,7 +29,7 @@ function fleet() {
       await turn(200);
     }
   };
-  const waiting = () => broker.tasks().filter(({ state }) => state === 'retry').length;
+  const waiting = () => broker.tasks().filter(({ state }) => state === 'held').length;
   return { broker, clock, ran, server, add, pass, waiting };
 }
 

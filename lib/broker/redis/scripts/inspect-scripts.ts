@@ -10,7 +10,7 @@ export const INSPECT_SCRIPTS = {
   takeCosts: { keys: ['starts'], argv: ['most', 'window', 'nowNanos'] },
   correctCosts: { keys: ['starts'], argv: ['window', 'nowNanos'] },
   wakeWaiting: {
-    keys: ['waiting', 'retry', 'pending', 'paused', 'waitlists'],
+    keys: ['waiting', 'retry', 'pending', 'paused', 'waitlists', 'held'],
     argv: ['taskPrefix', 'nowNanos', 'count', 'waitlist'],
   },
   describeQueue: {
@@ -31,13 +31,14 @@ export const INSPECT_SCRIPTS = {
       'fairRing',
       'fairHeld',
       'fairTotal',
+      'held',
     ],
     argv: ['taskPrefix', 'groupPrefix', 'sample', 'counted', 'waitingGroup', 'fairGroup'],
   },
   groups: { file: 'inspect/groups', keys: ['groups'], argv: ['groupPrefix', 'cursor', 'count'] },
   listSorted: {
     file: 'inspect/list-sorted',
-    keys: ['sorted'],
+    keys: ['sorted', 'retry', 'held'],
     argv: ['taskPrefix', 'size', 'bytes', 'offset', 'score', 'after', 'reverse'],
   },
   listUnsorted: {
@@ -49,7 +50,18 @@ export const INSPECT_SCRIPTS = {
   noteCancelled: { keys: ['cancellations', 'cancellationDetails'], argv: [] },
   moveTasks: {
     file: 'inspect/move-tasks',
-    keys: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'lease', 'delayedGroups', 'fairTotal'],
+    keys: [
+      'pending',
+      'scheduled',
+      'retry',
+      'archived',
+      'completed',
+      'groups',
+      'lease',
+      'delayedGroups',
+      'fairTotal',
+      'held',
+    ],
     argv: [
       'taskPrefix',
       'groupPrefix',
@@ -121,7 +133,7 @@ export const INSPECT_SCRIPTS = {
   readPosition: {
     file: 'inspect/read-position',
     keys: ['task', 'pending', 'paused', 'lease', 'retry', 'active'],
-    argv: ['id', 'counted'],
+    argv: ['id', 'counted', 'waitingPrefix'],
   },
   startsLeft: { file: 'inspect/starts-left', keys: ['starts'], argv: ['most', 'window', 'nowNanos'] },
   observeServer: { file: 'inspect/observe-server', keys: ['server', 'workers', 'profile'], argv: [] },

@@ -77,7 +77,7 @@ const TASK_SCRIPTS = {
   extendLeases: { keys: ['lease'], argv: ['expiry', 'count'] },
   writeResult: { keys: ['lease', 'task'], argv: ['id', 'result'] },
   forward: {
-    keys: ['scheduled', 'retry', 'pending', 'groups', 'delayedGroups'],
+    keys: ['scheduled', 'retry', 'pending', 'groups', 'delayedGroups', 'held'],
     argv: ['taskPrefix', 'groupPrefix', 'now', 'nowNanos', 'limit'],
   },
   fillTurns: { keys: ['pending', 'paused', 'lease'], argv: ['taskPrefix', 'now', 'nowNanos', 'most'] },

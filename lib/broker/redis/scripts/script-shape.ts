@@ -30,6 +30,7 @@ export const KEY_TYPES = {
   schedule: 'hash',
   delayedGroups: 'zset',
   waitlists: 'set',
+  held: 'zset',
   schedulerEntries: 'list',
   schedulerHistory: 'zset',
   cancellations: 'zset',

@@ -18,6 +18,7 @@ export const liveSchemas = {
     completed: count(),
     aggregating: count(),
     waiting: count(),
+    held: count(),
     processed_total: count(),
     failed_total: count(),
     latency_ms: amount(),

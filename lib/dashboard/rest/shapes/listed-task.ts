@@ -12,7 +12,9 @@ const BY_STATE: Readonly<Record<string, Schema>> = {
   deadline: text('active: the same'),
   is_orphaned: flag('active: no server holds its lease'),
   pending_since: orNull(time('pending: when it last became pending; null if that is not known')),
-  next_process_at: time('scheduled, retry; waiting: the end of its wait'),
+  next_process_at: time('scheduled, retry; waiting: the end of its wait; held: when it is tried again at the latest'),
+  held_by: text('held: the scope of the limit, or `~newer:` and its type; empty if that is not known'),
+  held_since: orNull(time('held')),
   completed_at: time('completed'),
   result: text('completed'),
   ttl_seconds: count('completed: how long it is kept'),
@@ -97,6 +99,12 @@ function ofState(task: TaskInfo, workers: Workers, result: string, now: number) 
     case 'retry':
     case 'waiting':
       return { next_process_at: goTime(task.nextProcessAt) };
+    case 'held':
+      return {
+        next_process_at: goTime(task.nextProcessAt),
+        held_by: task.heldBy ?? '',
+        held_since: timeOrNull(task.heldSince),
+      };
     case 'archived':
       return { last_failed_at: goTime(task.lastFailedAt) };
     case 'completed':

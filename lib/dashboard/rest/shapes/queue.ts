@@ -20,6 +20,8 @@ const QUEUE: Schema = shape({
   archived: count(),
   completed: count(),
   waiting: count('tasks that wait for other tasks'),
+  held: count('tasks that a limit of their handler holds back, or that are too new for it'),
+  oldest_held_ms: amount('how long the one that is held longest has been held'),
   processed: count('attempts finished today (UTC)'),
   succeeded: count('of those, today'),
   failed: count('of those, today'),
@@ -47,7 +49,8 @@ export function showQueue(state: QueueStatus) {
 }
 
 function showReadable(info: QueueInfo) {
-  const { queue, size, groups, active, pending, aggregating, scheduled, retry, archived, completed, waiting } = info;
+  const { queue, size, groups, active, pending, aggregating, scheduled, retry, archived, completed, waiting, held } =
+    info;
   return {
     queue,
     size,
@@ -60,6 +63,8 @@ function showReadable(info: QueueInfo) {
     archived,
     completed,
     waiting,
+    held,
+    oldest_held_ms: info.oldestHeld,
     memory_usage_bytes: info.memoryUsage,
     latency_msec: Math.trunc(info.latency),
     display_latency: formatGoDuration(nanosecondsOf(Math.round(info.latency / 10) * 10)),

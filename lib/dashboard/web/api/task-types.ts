@@ -18,6 +18,8 @@ export interface ListedTask {
   last_failed_at?: string;
   next_process_at?: string;
   pending_since?: string | null;
+  held_by?: string;
+  held_since?: string | null;
   completed_at?: string;
   start_time?: string;
   deadline?: string;
@@ -99,6 +101,8 @@ export interface Task {
   expires_at: string | null;
   next_process_at: string;
   pending_since: string | null;
+  held_by: string | null;
+  held_since: string | null;
   completed_at: string;
   result: string;
   ttl_seconds: number;

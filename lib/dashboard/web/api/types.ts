@@ -8,6 +8,7 @@ export const STATES = [
   'pending',
   'aggregating',
   'waiting',
+  'held',
   'scheduled',
   'retry',
   'archived',
@@ -45,6 +46,8 @@ export interface Queue extends Record<State, number> {
   groups: number;
   /** Age of the oldest pending task. */
   oldest_pending_ms: number;
+  /** Age of the task that is held longest. */
+  oldest_held_ms: number;
   processed: number;
   succeeded: number;
   failed: number;

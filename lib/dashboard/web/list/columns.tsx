@@ -43,6 +43,13 @@ export const COLUMNS: Readonly<Record<State, readonly Column[]>> = {
   ],
   aggregating: [],
   waiting: [{ name: 'until', number: true, cell: ({ next_process_at }) => <Ago at={next_process_at} /> }],
+  held: [
+    {
+      name: 'held by',
+      cell: ({ held_by }) => (held_by ? <Text value={held_by} titled class="cut" /> : <span class="none">–</span>),
+    },
+    { name: 'held for', number: true, cell: ({ held_since }) => <Elapsed since={held_since} /> },
+  ],
   scheduled: [next],
   retry: [error, retries, next],
   archived: [

@@ -54,4 +54,4 @@ export function recent(values: readonly (number | undefined)[], size = 5): numbe
 }
 
 /** The states that count as backlog. */
-export const BACKLOG: readonly State[] = ['pending', 'aggregating', 'waiting', 'scheduled', 'retry'];
+export const BACKLOG: readonly State[] = ['pending', 'held', 'aggregating', 'waiting', 'scheduled', 'retry'];

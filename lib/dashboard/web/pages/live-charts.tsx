@@ -15,18 +15,19 @@ function measure(moments: readonly Moment[], queue: string | undefined) {
   const pending = sums(moments, (sample) => sample.pending, queue);
   const waiting = sums(moments, (sample) => sample.scheduled + sample.aggregating + sample.waiting, queue);
   const retry = sums(moments, (sample) => sample.retry, queue);
-  const last = [pending, retry, waiting].map((values) => values.at(-1));
+  const held = sums(moments, (sample) => sample.held, queue);
+  const last = [pending, held, retry, waiting].map((values) => values.at(-1));
   const backlog = last.includes(undefined) ? undefined : last.reduce<number>((total, value) => total + (value ?? 0), 0);
   const [failing, passing] = [recent(failed), recent(processed)];
   const share = failing === undefined || passing === undefined ? undefined : percent(failing, passing);
-  return { processed, failed, latency, pending, waiting, retry, backlog, failing, passing, share };
+  return { processed, failed, latency, pending, held, waiting, retry, backlog, failing, passing, share };
 }
 
 /** Throughput, failures, backlog and latency since the first sample, of one queue or of all. */
 export function LiveCharts({ queue }: { queue?: string }) {
   const moments = useStore(live, ({ moments }) => moments);
   const times = moments.map(({ t }) => t);
-  const { processed, failed, latency, pending, waiting, retry, ...now } = measure(moments, queue);
+  const { processed, failed, latency, pending, held, waiting, retry, ...now } = measure(moments, queue);
   return (
     <div class="charts">
       <Chart
@@ -55,6 +56,7 @@ export function LiveCharts({ queue }: { queue?: string }) {
         stack
         series={[
           { name: 'pending', color: 'pending', values: pending },
+          { name: 'held', color: 'held', values: held },
           { name: 'retry', color: 'retry', values: retry },
           { name: 'later', color: 'scheduled', values: waiting },
         ]}

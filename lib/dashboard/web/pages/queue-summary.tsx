@@ -4,7 +4,7 @@ import { isUnreadable, type Queue } from '../api/types.js';
 import { useRefreshInterval } from '../state/config.js';
 import { useResource } from '../state/resource.js';
 import { paths } from '../state/router.js';
-import { bytes, count, percent, UNKNOWN } from '../text/format.js';
+import { bytes, count, duration, percent, UNKNOWN } from '../text/format.js';
 import { Days } from '../ui/days.js';
 import { Failure, Loading } from '../ui/placeholder.js';
 import { Text } from '../ui/text.js';
@@ -17,6 +17,7 @@ function Stats({ row }: { row: Queue }) {
   const stats: [string, string][] = [
     ['tasks stored', count(row.size)],
     ['oldest pending', row.pending > 0 ? (oldest(row) ?? UNKNOWN) : 'none'],
+    ...(row.held > 0 ? [['oldest held', duration(row.oldest_held_ms / 1000)] as [string, string]] : []),
     ['processed today', count(row.processed)],
     ['failed today', `${count(row.failed)} (${percent(row.failed, row.processed)})`],
     ['processed ever', count(row.processed_total)],
@@ -88,7 +89,7 @@ export function QueueSummary({ queue }: { queue: string }) {
   return (
     <>
       <LiveCharts queue={queue} />
-      {current.pending > 0 && !current.paused && <Unserved queue={queue} />}
+      {current.pending + current.held > 0 && !current.paused && <Unserved queue={queue} />}
       <Stats row={current} />
       {current.retry + current.archived > 0 && <Failures queue={queue} />}
       <div class="halves">

@@ -19,6 +19,7 @@ const COLUMNS: readonly State[] = [
   'active',
   'aggregating',
   'waiting',
+  'held',
   'scheduled',
   'retry',
   'archived',

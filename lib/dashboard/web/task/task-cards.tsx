@@ -37,6 +37,11 @@ const pendingFor = ({ pending_since }: Task): [string, ComponentChildren] => [
   pending_since ? <Elapsed key="pending" since={pending_since} /> : 'unknown',
 ];
 
+const heldBy = ({ held_by, held_since }: Task): [string, ComponentChildren][] => [
+  ['held by', held_by ? <Text key="by" value={held_by} class="wrap" /> : 'unknown'],
+  ['held for', held_since ? <Elapsed key="held" since={held_since} /> : 'unknown'],
+];
+
 function details(task: Task): [string, ComponentChildren][] {
   const { worker } = task;
   return [
@@ -50,6 +55,7 @@ function details(task: Task): [string, ComponentChildren][] {
     ...(task.group ? [['group', <Group key="group" task={task} />] as [string, ComponentChildren]] : []),
     ['retries', `${task.retried} of ${task.max_retry} used`],
     ...(task.state === 'pending' ? [pendingFor(task)] : []),
+    ...(task.state === 'held' ? heldBy(task) : []),
     ['time limit', time(task.timeout_seconds, 'none')],
     ['deadline', <When key="deadline" at={task.deadline} none="none" />],
     ...(task.expires_at
@@ -83,7 +89,11 @@ export const Details = ({ task }: { task: Task }) => (
   </section>
 );
 
-const DUE: Readonly<Partial<Record<Task['state'], string>>> = { retry: 'next try', waiting: 'end of the wait' };
+const DUE: Readonly<Partial<Record<Task['state'], string>>> = {
+  retry: 'next try',
+  waiting: 'end of the wait',
+  held: 'next try at the latest',
+};
 
 function events(task: Task): [string, number][] {
   const kept = task.state === 'completed' && task.ttl_seconds > 0;
@@ -92,6 +102,7 @@ function events(task: Task): [string, number][] {
     ['last failed', instant(task.last_failed_at)],
     ['started', instant(task.worker?.started_at)],
     ['pending', instant(task.pending_since)],
+    ['held', instant(task.held_since)],
     // A pending task is always due now.
     [DUE[task.state] ?? 'due', task.state === 'pending' ? undefined : instant(task.next_process_at)],
     ['stopped by its time limit', instant(task.worker?.deadline)],

@@ -9,6 +9,7 @@ import { roleFor, type Route } from '../../../../lib/dashboard/rest/route.js';
 import { routes } from '../../../../lib/dashboard/rest/table.js';
 import {
   arrangeEveryState,
+  arrangeHeld,
   arrangeRunsAndBatches,
   arrangeWaiting,
   batchFor,
@@ -38,6 +39,7 @@ const SERVER = { host: 'h', pid: 1, strictPriority: false, status: 'active', con
 
 /** Everything a queue can have: tasks in every state, a worker, a schedule and its history. */
 async function arrange(broker: InMemoryBroker, queue: string): Promise<void> {
+  await arrangeHeld(broker, queue);
   await arrangeEveryState(broker, queue);
   await arrangeWaiting(broker, queue);
   await arrangeRunsAndBatches(broker, queue, queue, `-${queue}`);
@@ -166,10 +168,10 @@ describe('hidden queues, attacked', () => {
 
   /** The content of the hidden queue, whatever happens to the others. */
   async function picture(broker: InMemoryBroker) {
-    const { active, pending, scheduled, retry, archived, completed, aggregating, paused } =
+    const { active, pending, scheduled, retry, archived, completed, aggregating, held, paused } =
       await broker.inspection.describeQueue('hidden');
     const cancelled = (await broker.cancellation.findCancellations(['active'])).length;
-    return { active, pending, scheduled, retry, archived, completed, aggregating, paused, cancelled };
+    return { active, pending, scheduled, retry, archived, completed, aggregating, held, paused, cancelled };
   }
 
   it('checks the role in the queue of the path, by every route', async () => {
