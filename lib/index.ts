@@ -30,6 +30,7 @@ export type {
 export type { FieldValue, TaskCriteria } from './inspector/criteria.js';
 export type { BatchListOptions } from './inspector/batches.js';
 export type { DeleteQueueOptions } from './inspector/delete-queue.js';
+export type { FairKeyInfo, FairKeyList, FairKeyListOptions, KeyHold, KeyLimit } from './inspector/fair-keys.js';
 export type { ListOptions, PageOptions } from './inspector/list-options.js';
 export type { ArchiveOptions, MoveOptions } from './inspector/move-options.js';
 export type { UpdatePayloadOptions } from './inspector/single-task.js';

@@ -1,4 +1,5 @@
 import type { Archives } from './archives.js';
+import type { FairKeysRole } from './fair-keys.js';
 import type { FairQueues } from './fair-queues.js';
 import type { Clock } from '../clock.js';
 import type { CancellationRole } from './cancellation.js';
@@ -68,6 +69,8 @@ export interface Broker {
   readonly publications: PublicationsRole;
   /** Reads what may keep tasks from running. */
   readonly obstacles: ObstaclesRole;
+  /** Reads the keys of fair queues. */
+  readonly fairKeys: FairKeysRole;
   /** Fires planned times, publishes periodic entries. */
   readonly scheduling: SchedulingRole;
   /** Bounds work of the whole fleet. */

@@ -35,24 +35,25 @@ export function nextAnchors(page: readonly Buffer[], before: ListPosition | unde
   return [...page.slice(-OWN_ANCHORS).toReversed(), ...lastOfPages.slice(0, OLD_ANCHORS)];
 }
 
-const pack = (parts: readonly unknown[]): string => Buffer.from(JSON.stringify(parts)).toString('base64url');
+export const packCursor = (parts: readonly unknown[]): string =>
+  Buffer.from(JSON.stringify(parts)).toString('base64url');
 
 /** The first letter of a cursor of a sorted list: lowest score first, or highest score first. */
 const FORWARD = 's';
 const BACKWARD = 'r';
 
 export const encodeSorted = ({ score, id, reverse }: SortedPosition): string =>
-  pack([reverse ? BACKWARD : FORWARD, score, id.toString('base64')]);
+  packCursor([reverse ? BACKWARD : FORWARD, score, id.toString('base64')]);
 
 export const encodeList = ({ seen, anchors }: ListPosition): string =>
-  pack(['l', seen, ...anchors.map((id) => id.toString('base64'))]);
+  packCursor(['l', seen, ...anchors.map((id) => id.toString('base64'))]);
 
 /** @throws InvalidOptionError */
 export function decodeSorted(cursor: string | undefined): SortedPosition | undefined {
   if (cursor === undefined) return undefined;
-  const [kind, score, id] = unpack(cursor);
+  const [kind, score, id] = unpackCursor(cursor);
   const known = kind === FORWARD || kind === BACKWARD;
-  if (!known || typeof score !== 'string' || !SCORE.test(score) || typeof id !== 'string') throw foreign(cursor);
+  if (!known || typeof score !== 'string' || !SCORE.test(score) || typeof id !== 'string') throw foreignCursor(cursor);
   return { score, id: Buffer.from(id, 'base64'), reverse: kind === BACKWARD };
 }
 
@@ -77,17 +78,18 @@ export function requireForward(state: string, reverse: boolean | undefined): voi
 /** @throws InvalidOptionError */
 export function decodeList(cursor: string | undefined): ListPosition | undefined {
   if (cursor === undefined) return undefined;
-  const [kind, seen, ...anchors] = unpack(cursor);
+  const [kind, seen, ...anchors] = unpackCursor(cursor);
   const usable = kind === 'l' && Number.isSafeInteger(seen) && (seen as number) >= 0;
   if (!usable || anchors.length > OWN_ANCHORS + OLD_ANCHORS || !anchors.every((id) => typeof id === 'string')) {
-    throw foreign(cursor);
+    throw foreignCursor(cursor);
   }
   return { seen: seen as number, anchors: anchors.map((id) => Buffer.from(id as string, 'base64')) };
 }
 
 const SCORE = /^-?(inf|\d+(\.\d+)?(e[+-]?\d+)?)$/;
 
-function unpack(cursor: string): unknown[] {
+/** @throws InvalidOptionError */
+export function unpackCursor(cursor: string): unknown[] {
   try {
     const bytes = Buffer.from(cursor, 'base64url');
     const parts: unknown = JSON.parse(bytes.toString());
@@ -96,8 +98,8 @@ function unpack(cursor: string): unknown[] {
   } catch {
     // Said below, as of everything else that is no cursor.
   }
-  throw foreign(cursor);
+  throw foreignCursor(cursor);
 }
 
-const foreign = (cursor: string): InvalidOptionError =>
+export const foreignCursor = (cursor: string): InvalidOptionError =>
   new InvalidOptionError(`${describe(cursor)} is not a cursor of this list; pass what the page before gave`);

@@ -43,6 +43,8 @@ export interface TaskLocation {
   readonly state: TaskState;
   /** Given exactly when the state is `aggregating`. */
   readonly group?: string;
+  /** Only tasks of this key of a fair queue, and only in `pending`; '' for those without one. To move tasks it does not count. */
+  readonly fairnessKey?: string;
 }
 
 export interface ListRequest extends TaskLocation {
@@ -80,7 +82,8 @@ export interface DamagedEntry {
 export interface TaskPage {
   /**
    * `pending` in the order to run, `active` in the order of their claims, all others by score and
-   * id, or in reverse.
+   * id, or in reverse. Of a fair queue, those first that are in no line, then line by line, or in the
+   * order of their arrival.
    */
   readonly tasks: ListedTask[];
   readonly damaged: DamagedEntry[];

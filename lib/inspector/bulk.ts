@@ -34,6 +34,8 @@ export interface BulkProgress {
 export interface CountOptions extends TaskCriteria {
   /** The group; required for `aggregating`, refused for other states. */
   readonly group?: string;
+  /** Only pending tasks of this key of a fair queue; '' for those without one. */
+  readonly fairnessKey?: string;
   /** Stops between two batches: the call rejects with the signal's reason; tasks already moved stay so. */
   readonly signal?: AbortSignal;
 }
@@ -74,10 +76,10 @@ async function toBulk(
   options: BulkOptions,
   further: readonly string[],
 ): Promise<Bulk> {
-  const known = [...CRITERIA, 'group', 'signal', ...further];
+  const known = [...CRITERIA, 'group', 'fairnessKey', 'signal', ...further];
   rejectUnknownKeys(options, known, `option of ${method}`, InvalidOptionError);
   requireProgressOptions(options.onProgress, options.signal);
-  const location = toLocation(state, options.group);
+  const location = toLocation(state, options.group, options.fairnessKey);
   const criteria = await toCriteria(broker, state, options);
   await requireQueue(broker.inspection, queue);
   return { location, criteria };
@@ -172,7 +174,7 @@ export async function countTasks(
   return pages.reduce((sum, ids) => sum + ids.length, 0);
 }
 
-export interface CancelAllOptions extends Omit<BulkOptions, 'group'>, CancelOptions {}
+export interface CancelAllOptions extends Omit<BulkOptions, 'group' | 'fairnessKey'>, CancelOptions {}
 
 /** Asks the servers to cancel the tasks that match. Returns for how many. */
 export async function cancelAll(

@@ -15,6 +15,7 @@ export type InspectorBroker = Pick<
   | 'batches'
   | 'workflows'
   | 'obstacles'
+  | 'fairKeys'
   | 'uniqueness'
   | 'keyPrefix'
 >;

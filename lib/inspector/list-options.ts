@@ -21,6 +21,8 @@ export interface ListOptions {
   readonly page?: number;
   /** The group to list; required for `aggregating`, refused for other states. */
   readonly group?: string;
+  /** Only pending tasks of this key of a fair queue; '' for those without one. Not with `page`. */
+  readonly fairnessKey?: string;
   /**
    * Highest time first: the last archived first, or the last to run. Completed tasks are ordered by the time of their deletion. Not
    * for `pending` and `active`. Default: that of the cursor, else false, as in Go.
@@ -29,19 +31,23 @@ export interface ListOptions {
 }
 
 const DEFAULT_PAGE_SIZE = 30;
+const KNOWN: readonly (keyof ListOptions)[] = ['size', 'cursor', 'page', 'group', 'fairnessKey', 'newestFirst'];
 
 /** @throws InvalidOptionError */
 export function toListRequest(state: TaskState, options: ListOptions = {}): ListRequest {
   requireObject(options, 'the options of a list', InvalidOptionError);
-  rejectUnknownKeys(options, ['size', 'cursor', 'page', 'group', 'newestFirst'], 'list option', InvalidOptionError);
-  const { size = DEFAULT_PAGE_SIZE, cursor, page, group, newestFirst } = options;
+  rejectUnknownKeys(options, KNOWN, 'list option', InvalidOptionError);
+  const { size = DEFAULT_PAGE_SIZE, cursor, page, group, newestFirst, fairnessKey } = options;
   requireInteger(size, 'size', InvalidOptionError, { least: 1, most: MAX_PAGE_SIZE });
-  const location = { ...toLocation(state, group), ...toDirection(state, newestFirst) };
+  const location = { ...toLocation(state, group, fairnessKey), ...toDirection(state, newestFirst) };
   if (cursor !== undefined && page !== undefined) {
     throw new InvalidOptionError('give a cursor or a page, not both: they contradict each other');
   }
   if (cursor !== undefined) return { ...location, size, cursor: requireNonBlank(cursor, 'cursor', InvalidOptionError) };
   if (page === undefined) return { ...location, size };
+  if (fairnessKey !== undefined) {
+    throw new InvalidOptionError('tasks of a fairnessKey have no page numbers; give the cursor of the page before');
+  }
   return { ...location, size, offset: size * (requirePositiveInteger(page, 'page', InvalidOptionError) - 1) };
 }
 
@@ -70,14 +76,25 @@ export function toRange(options: PageOptions = {}): { offset: number; size: numb
 }
 
 /** @throws InvalidOptionError */
-export function toLocation(state: TaskState, group: string | undefined): TaskLocation {
+export function toLocation(state: TaskState, group: string | undefined, fairnessKey?: unknown): TaskLocation {
   requireState(state);
+  if (fairnessKey !== undefined) return { ...toLocation(state, group), fairnessKey: requireKey(state, fairnessKey) };
   if (state === 'aggregating') {
     if (group === undefined) throw new InvalidOptionError(groupMissing);
     return { state, group: requireNonBlank(group, 'group', InvalidOptionError) };
   }
   if (group === undefined) return { state };
   throw new InvalidOptionError(`only aggregating tasks are listed by group, not those that are ${state}`);
+}
+
+function requireKey(state: TaskState, key: unknown): string {
+  if (state !== 'pending') {
+    throw new InvalidOptionError(
+      `fairnessKey is for pending tasks, which wait in the line of their key, not for those that are ${state}`,
+    );
+  }
+  if (typeof key === 'string') return key;
+  throw new InvalidOptionError(`fairnessKey must be a text, not ${describe(key)}`);
 }
 
 const groupMissing =

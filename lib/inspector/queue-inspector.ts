@@ -3,6 +3,7 @@ import { InvalidOptionError } from '../errors.js';
 import { Relay } from '../links/relay.js';
 import { requireNonBlank } from '../validation.js';
 import { type DeleteQueueOptions, deleteQueue } from './delete-queue.js';
+import { type FairKeyList, type FairKeyListOptions, listFairKeys } from './fair-keys.js';
 import { readHistory } from './history.js';
 import type { InspectorBroker } from './inspector-broker.js';
 import { requireQueue, requireQueueName, requireQueueNameOrQueue, requireUsableName } from './known-queue.js';
@@ -32,6 +33,16 @@ export abstract class QueueInspector {
   async groups(queue: string): Promise<GroupSize[]> {
     await requireQueue(this.broker.inspection, queue);
     return this.broker.inspection.groups(queue);
+  }
+
+  /**
+   * The keys of a fair queue that have tasks: how many wait and run, their limits, and what holds them back. Empty for a queue that is not fair.
+   * Each page reads the names of all keys in small steps: 100,000 take some 100 ms of Redis.
+   *
+   * @example const { keys } = await inspector.fairnessKeys('imports', { held: true });
+   */
+  fairnessKeys(queue: string, options?: FairKeyListOptions): Promise<FairKeyList> {
+    return listFairKeys(this.broker, queue, options);
   }
 
   /** The figures of the queue. The cost does not depend on its size: it can be called every second. */

@@ -10,6 +10,8 @@ import { toDirection, toLocation } from './list-options.js';
 export interface SearchOptions extends TaskCriteria {
   /** The group; required for `aggregating`, refused for other states. */
   readonly group?: string;
+  /** Only pending tasks of this key of a fair queue; '' for those without one. */
+  readonly fairnessKey?: string;
   /** How many tasks to read, 1 to 10,000; default 1,000. The call ends earlier after some 16 MB. */
   readonly scan?: number;
   /** The `cursor` of the search before. */
@@ -29,7 +31,7 @@ export interface SearchResult {
   readonly cursor: string | undefined;
 }
 
-const KNOWN_OPTIONS = [...CRITERIA, 'group', 'scan', 'cursor', 'newestFirst'];
+const KNOWN_OPTIONS = [...CRITERIA, 'group', 'fairnessKey', 'scan', 'cursor', 'newestFirst'];
 const DEFAULT_SCANNED_TASKS = 1_000;
 const MAX_SCANNED_TASKS = 10_000;
 /** Tasks read at a time: a script run of two or three milliseconds. */
@@ -56,8 +58,8 @@ export async function toSearch(
 ): Promise<Search> {
   requireObject(options, 'the options of a search', InvalidOptionError);
   rejectUnknownKeys(options, KNOWN_OPTIONS, 'search option', InvalidOptionError);
-  const { id = '', group, scan = DEFAULT_SCANNED_TASKS, cursor, newestFirst } = options;
-  const location = { ...toLocation(state, group), ...toDirection(state, newestFirst) };
+  const { id = '', group, fairnessKey, scan = DEFAULT_SCANNED_TASKS, cursor, newestFirst } = options;
+  const location = { ...toLocation(state, group, fairnessKey), ...toDirection(state, newestFirst) };
   requireInteger(scan, 'scan', InvalidOptionError, { least: 1, most: MAX_SCANNED_TASKS });
   if (cursor !== undefined) requireNonBlank(cursor, 'cursor', InvalidOptionError);
   const criteria = await toCriteria(broker, state, options);

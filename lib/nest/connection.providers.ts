@@ -173,10 +173,7 @@ function register(
   relay: Relay,
 ): Connection {
   const { codec, defaults, queueSettings } = options;
-  for (const [queue, { archive, isFair }] of queueSettings) {
-    if (archive) limitArchive(broker, queue, archive);
-    if (isFair) broker.fairQueues.add(queue);
-  }
+  for (const [queue, { archive }] of queueSettings) if (archive) limitArchive(broker, queue, archive);
   const scheduler = new AsynqScheduler(broker, events, { codec, defaults, tracing, relay });
   const taskEvents = new AsynqTaskEvents(events, name, broker);
   const eventWriter = makeEventWriter(broker, events, options);

@@ -20,6 +20,7 @@
 --
 -- Uses shared/stored.lua
 -- Uses shared/hold.lua
+-- Uses shared/byte-order.lua
 
 -- How many entries one call reads at a time, and at most, where it leaves some out.
 local CHUNK, MAX_READ = 200, 2000
@@ -29,15 +30,6 @@ local size = call('ZCARD', sorted)
 local only_held = sorted == KEYS[3]
 call('ZCARD', KEYS[2])
 local filters = call('ZCARD', KEYS[3]) > 0 and (only_held or sorted == KEYS[2])
-
--- Whether a member comes after the id, in the order of their bytes; Lua's own comparison depends on the locale.
-local function comes_after(member, id)
-  for i = 1, math.min(#member, #id) do
-    local a, b = string.byte(member, i), string.byte(id, i)
-    if a ~= b then return a > b end
-  end
-  return #member > #id
-end
 
 -- The rank after (score, id), whether or not that entry still exists: a binary search among the entries of the same score,
 -- whose order is the same in both directions. Backwards, ranks are counted from the end.

@@ -11,8 +11,8 @@
 --   5 seen: the position to begin at, or where the first anchor was
 --   6… anchors: ids to continue after, the best first; none on the first page
 -- Returns
---   1 when more follow, the position of the last one, and the tasks packed as
---   [id, mark, message, result, …] or [id, …]; the mark is '1' for an orphan, or since when a task is pending, in nanoseconds
+--   1 when more follow, the position of the last one, the tasks packed as [id, mark, message, result, …] or [id, …], and the length of
+--   the list; the mark is '1' for an orphan, or since when a task is pending, in nanoseconds
 --
 -- Uses shared/stored.lua
 
@@ -63,4 +63,4 @@ for i = #ids, 1, -1 do
   end
   count = count + 1
 end
-return { length > skip + count and 1 or 0, skip + count, cmsgpack.pack(listed) }
+return { length > skip + count and 1 or 0, skip + count, cmsgpack.pack(listed), length }

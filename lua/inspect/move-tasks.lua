@@ -76,7 +76,7 @@ local function find_places()
   local length = call('LLEN', pending)
   if only ~= 'pending' or length < LONG or #ARGV < 12 then return end
   local wanted, known_place = {}, nil
-  for i = 11, #ARGV do
+  for i = 12, #ARGV do
     wanted[ARGV[i]] = true
     if not known_place and try('HGET', ARGV[1] .. ARGV[i], 'state') == 'pending' then
       known_place = call('LPOS', pending, ARGV[i], 'RANK', -1)

@@ -9,13 +9,13 @@
 --
 -- Uses shared/spread.lua
 -- Uses shared/starts.lua
+-- Uses shared/share-limits.lua
+-- Uses shared/slots.lua
 local F = { lease = KEYS[4] }
 do
   local call, try = redis.call, redis.pcall
   -- A key whose slots are taken is looked at again after this time, as nobody says that a Go server has ended a task.
   local look_again = 2000
-  -- A slot is free so long after the end of the lease of its task, as for the recoverer.
-  local GRACE_SECONDS = 30
   -- Bounds of one call: keys that are visited, held keys that are looked at again, tasks that others have put into `pending`.
   local MOST_KEYS, MOST_OPENED, MOST_SORTED = 2000, 500, 512
   local HEADER = 'asynq-fairness'
@@ -77,15 +77,8 @@ do
     return '', ''
   end
 
-  -- Weight, concurrency, rate and window of a share; those of a key alone when it cannot be read.
-  local function limits(text)
-    local weight, concurrency, rate, window = string.match(text, '^(%S+) (%d+) (%d+) (%d+) ')
-    if not weight then return 1, 0, 0, 1 end
-    return tonumber(weight), tonumber(concurrency), tonumber(rate), math.max(1, tonumber(window))
-  end
-
   local function note_share(key, text)
-    local weight, concurrency, rate = limits(text)
+    local weight, concurrency, rate = share_limits(text)
     if weight ~= 1 or concurrency > 0 or rate > 0 then
       if not has_shares or call('HGET', shares, key) ~= text then call('HSET', shares, key, text) end
       has_shares = true
@@ -148,12 +141,6 @@ do
     return group .. key
   end
 
-  -- Whether a task in `pending` has had its turn: nobody has made it pending again since.
-  local function has_turn(id)
-    local fields = try('HMGET', task_prefix .. id, 'turn', 'pending_since', 'state')
-    return fields[1] and fields[1] == fields[2] and fields[3] == 'pending'
-  end
-
   -- Forgets the slots of tasks whose holders are dead, or Go servers. Returns how many are taken.
   local function count_slots(key)
     local set = running .. key
@@ -162,27 +149,17 @@ do
       call('DEL', set)
       return 0
     end
-    local free, left = {}, #ids
-    for first = 1, #ids, 1000 do
-      local last = math.min(first + 999, #ids)
-      local ends = call('ZMSCORE', F.lease, unpack(ids, first, last))
-      for i = first, last do
-        local lease = tonumber(ends[i - first + 1] or '')
-        if lease and lease + GRACE_SECONDS < now_seconds or not lease and not drawn_now[ids[i]] and not has_turn(ids[i]) then
-          free[#free + 1] = ids[i]
-        end
-      end
-    end
+    local taken, free = divide_slots(ids, F.lease, task_prefix, now_seconds, drawn_now)
     if #free > 0 then
       spread('SREM', set, free)
       spread('HDEL', slots, free)
     end
-    return left - #free
+    return #taken
   end
 
   -- How many tasks of a key may start now, its weight, and what to do when they have: when to look again, and how to count.
   local function room_of(key, text)
-    local weight, concurrency, rate, window = limits(text)
+    local weight, concurrency, rate, window = share_limits(text)
     local room, again, time, starts = math.huge, nil, nil, nil
     if concurrency > 0 then
       local taken = try('SCARD', running .. key)

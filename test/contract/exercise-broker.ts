@@ -16,6 +16,7 @@ import { exerciseDeletion } from './suite/deletion.js';
 import { exerciseEnqueue } from './suite/enqueue.js';
 import { exerciseEventStream } from './suite/event-stream.js';
 import { exerciseFairness } from './suite/fairness.js';
+import { exerciseFairnessKeys } from './suite/fairness-keys.js';
 import { exerciseInspection } from './suite/inspection.js';
 import { exerciseLeases } from './suite/leases.js';
 import { exerciseLinkNews } from './suite/link-news.js';
@@ -68,6 +69,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseTransitions(it);
     exerciseBytes(it);
     exerciseFairness(it);
+    exerciseFairnessKeys(it);
     exerciseInspection(it);
     exerciseListing(it);
     exerciseNumbers(it);

@@ -56,6 +56,35 @@ describe('a fair queue that is damaged', () => {
     expect(await work(driver)).toEqual(name === 'fairRing' ? ALL : ['b-2', 'b-3']);
   });
 
+  it('counts its tasks again when Go has deleted some', async ({ driver }) => {
+    await fill(driver);
+    const line = driver.keys.fairLinePrefix + 'a';
+    await driver.redis.zrem(line, 'a-1', 'a-2');
+    await driver.redis.del(driver.keys.task('a-1'), driver.keys.task('a-2'));
+    const pending = async () => (await driver.broker.inspection.describeQueue('default')).pending;
+    expect(await pending()).toBe(6);
+    await driver.broker.maintenance.repairLines('default');
+    expect(await pending()).toBe(4);
+    await driver.redis.del(driver.keys.fairTotal);
+    await driver.broker.maintenance.repairLines('default');
+    expect(await pending()).toBe(4);
+  });
+
+  it('counts the tasks of many keys again in steps', async ({ driver }) => {
+    driver.broker.fairQueues.add('default');
+    for (let first = 0; first < 5_200; first += 400) {
+      const names = Array.from({ length: 400 }, (_, index) => `k${first + index}`);
+      await driver.enqueue(names.map((name) => request({ headers: fairHeader(name) })));
+    }
+    const pending = async () => (await driver.broker.inspection.describeQueue('default')).pending;
+    await driver.redis.incrby(driver.keys.fairTotal, 70);
+    await driver.broker.maintenance.repairLines('default');
+    expect(await pending()).toBe(5_200);
+    await driver.redis.decrby(driver.keys.fairTotal, 70);
+    await driver.broker.maintenance.repairLines('default');
+    expect(await pending()).toBe(5_200);
+  });
+
   it.for(['fairRing', 'fairHeld', 'fairShares', 'fairSlots'] as const)(
     'refuses %s of another type',
     async (name, { driver }) => {

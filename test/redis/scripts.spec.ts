@@ -50,10 +50,13 @@ const headerOf = (name: ScriptName): string => /^(?:--.*\n)+/.exec(readLua(scrip
 const SHARED = [
   { file: 'shared/spread.lua', defines: ['spread'] },
   { file: 'shared/stored.lua', defines: ['stored'] },
+  { file: 'shared/byte-order.lua', defines: ['comes_after'] },
   { file: 'shared/delayed-groups.lua', defines: ['note_delayed_groups', 'list_delayed_groups'] },
   { file: 'shared/hold.lua', defines: ['hold'] },
   { file: 'shared/fence.lua', defines: ['missing_leases'] },
   { file: 'shared/starts.lua', defines: ['starts_left', 'count_starts'] },
+  { file: 'shared/share-limits.lua', defines: ['share_limits'] },
+  { file: 'shared/slots.lua', defines: ['divide_slots'] },
 ];
 
 /** The file with what a script does: two scripts have one where links are a branch of it. */
@@ -96,6 +99,7 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   forward: ({ broker }) => broker.maintenance.forward('default'),
   fillTurns: ({ broker }) => broker.maintenance.fillTurns('default', 5),
   repairLines: ({ broker }) => broker.maintenance.repairLines('default'),
+  repairTotal: ({ broker }) => broker.maintenance.repairLines('default'),
   listExpiredLeases: (driver) => driver.broker.maintenance.listExpiredLeases('default', driver.now, 10),
   repairActive: ({ broker }) => broker.maintenance.repairActive('default'),
   deleteExpiredCompleted: ({ broker }) => broker.maintenance.deleteExpiredCompleted('default', 10),
@@ -176,6 +180,9 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   closeBatch: ({ broker }) => broker.batches.close('default', BATCH.id),
   deleteBatch: ({ broker }) => broker.batches.delete('default', BATCH.id),
   readBatch: ({ broker }) => broker.batches.progress('default', BATCH.id),
+  listLines: ({ broker }) => broker.listing.listTasks('default', { state: 'pending', size: 10 }),
+  listKeys: ({ broker }) => broker.fairKeys.sizes('default', false, true),
+  describeKeys: ({ broker }) => broker.fairKeys.describe('default', ['a']),
   listUnsorted: ({ broker }) => broker.listing.listTasks('default', { state: 'active', size: 10 }),
 };
 

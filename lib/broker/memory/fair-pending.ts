@@ -1,4 +1,5 @@
 import type { FairShare } from '../../wire/fairness.js';
+import { type KeyTurn, shareAlone, type StoredKey } from '../fair-keys.js';
 import { LinkedQueue } from './linked-queue.js';
 import { SortedSet } from './sorted-set.js';
 import { Starts } from './starts.js';
@@ -20,8 +21,6 @@ interface Line {
   readonly holders: Set<string>;
   readonly starts: Map<number, Starts>;
 }
-
-const NO_KEY: FairShare = { key: '', weight: 1, concurrency: 0, rate: 0, window: 1 };
 
 /** The pending tasks of a fair queue: the front is the next task of the key whose turn it is. See lua/shared/fair.lua. */
 export class FairPending extends LinkedQueue {
@@ -93,6 +92,44 @@ export class FairPending extends LinkedQueue {
     return this.ring.size > 0;
   }
 
+  /** Keys with tasks or slots, and how many tasks wait. */
+  *sizes(held: boolean, now: number): Iterable<[key: string, waiting: number]> {
+    this.openHeld(now);
+    for (const [key, line] of this.lines) {
+      const isMeant = held ? this.held.score(key) !== undefined : line.ids.size > 0 || this.taken(line) > 0;
+      if (isMeant) yield [key, line.ids.size];
+    }
+  }
+
+  /** @param named of how many tasks with a slot the ids are wanted */
+  describe(key: string, named: number, now: number): StoredKey | undefined {
+    const line = this.lines.get(key);
+    if (!line) return undefined;
+    this.openHeld(now);
+    const taken = this.taken(line);
+    const waiting = line.ids.size;
+    const share = waiting > 0 ? line.share : shareAlone(key);
+    const startsIn = share.rate > 0 ? this.startsIn(line, now) : 0;
+    const holders = [...line.holders].slice(0, named);
+    return { key, waiting, share, taken, holders, startsIn, lookAt: this.held.score(key) };
+  }
+
+  /** Where a task is in the line of the key; `undefined` when it is not there. */
+  turnOf(key: string, id: string): KeyTurn | undefined {
+    if (this.keys.get(id) !== key) return undefined;
+    let ahead = 0;
+    for (const other of this.lineBy(key)) {
+      if (other === id) break;
+      ahead++;
+    }
+    return { ahead, others: this.ring.size - (this.ring.score(key) === undefined ? 0 : 1) };
+  }
+
+  /** The tasks of a key, in their order. */
+  lineBy(key: string): Iterable<string> {
+    return this.lines.get(key)?.ids ?? [];
+  }
+
   private openHeld(now: number): void {
     for (const { id: key, score } of this.held.upTo(Infinity)) {
       const line = this.lines.get(key)!;
@@ -108,11 +145,14 @@ export class FairPending extends LinkedQueue {
     const { concurrency, rate } = line.share;
     let at = now;
     if (concurrency > 0 && this.taken(line) >= concurrency) at = now + LOOK_AGAIN_MS;
-    if (rate > 0) {
-      const starts = this.startsOf(line);
-      if (starts.count(now) >= rate) at = Math.max(at, now + Math.max(1, starts.untilFewer(now)));
-    }
-    return at;
+    const startsIn = rate > 0 ? this.startsIn(line, now) : 0;
+    return startsIn > 0 ? Math.max(at, now + startsIn) : at;
+  }
+
+  /** Milliseconds until its rate lets more start; 0 while some may. */
+  private startsIn(line: Line, now: number): number {
+    const starts = this.startsOf(line);
+    return starts.count(now) < line.share.rate ? 0 : Math.max(1, starts.untilFewer(now));
   }
 
   private taken(line: Line): number {
@@ -128,7 +168,7 @@ export class FairPending extends LinkedQueue {
   }
 
   private lineOf(id: string): Line {
-    const share = this.tasks.shareOf(id) ?? NO_KEY;
+    const share = this.tasks.shareOf(id) ?? shareAlone('');
     let line = this.lines.get(share.key);
     if (!line) {
       line = { share, ids: new LinkedQueue(), holders: new Set(), starts: new Map() };

@@ -11,7 +11,9 @@ import {
 import { WAITING_GROUP } from '../links.js';
 import type { IdPage, ListedTask, ListingRole, ListRequest, TaskLocation, TaskPage } from '../inspection.js';
 import type { MemoryState } from './memory-state.js';
-import { type QueueStore, wellFormed } from './queue-store.js';
+import { fairnessOf } from '../../wire/fairness.js';
+import { FairPending } from './fair-pending.js';
+import { type QueueStore, readMessage, wellFormed } from './queue-store.js';
 import { type Scored, SortedSet } from './sorted-set.js';
 
 export class MemoryListing implements ListingRole {
@@ -72,15 +74,16 @@ function listSorted(
   return { ids: page.slice(0, size).map(({ id }) => id), cursor: next || undefined };
 }
 
-function listUnsorted(store: QueueStore, { state, cursor, offset = 0, size, reverse }: ListRequest): IdPage {
+function listUnsorted(store: QueueStore, request: ListRequest): IdPage {
+  const { state, cursor, offset = 0, size, reverse, fairnessKey } = request;
   requireForward(state, reverse);
   const position = decodeList(cursor);
   const anchors = position?.anchors.map(String) ?? [];
-  const list = state === 'pending' ? store.pending : activeInOrder(store);
+  const list = fairnessKey !== undefined ? ofKey(store, fairnessKey) : listOf(store, state);
   const has = (id: string): boolean =>
     state === 'pending' ? store.pending.has(id) : store.lease.score(id) !== undefined;
   const anchor = anchors.find(has);
-  const from = anchor === undefined ? list : behind(store, state, list, anchor);
+  const from = anchor === undefined ? list : behind(store, request, list, anchor);
   const page = slice(from, position ? 0 : offset, size + 1);
   const ids = page.slice(0, size);
   if (page.length <= size) return { ids, cursor: undefined };
@@ -97,8 +100,22 @@ function listUnsorted(store: QueueStore, { state, cursor, offset = 0, size, reve
   };
 }
 
-function behind(store: QueueStore, state: string, list: Iterable<string>, anchor: string): Iterable<string> {
-  if (state === 'pending') return store.pending.behind(anchor);
+const listOf = (store: QueueStore, state: string): Iterable<string> =>
+  state === 'pending' ? store.pending : activeInOrder(store);
+
+/** The pending tasks of a key of a fair queue. */
+function ofKey({ pending, tasks }: QueueStore, key: string): Iterable<string> {
+  if (pending instanceof FairPending) return pending.lineBy(wellFormed(key));
+  return [...pending].filter((id) => (fairnessOf(readMessage(tasks.get(id)!).headers)?.key ?? '') === key);
+}
+
+function behind(
+  store: QueueStore,
+  { state, fairnessKey }: ListRequest,
+  list: Iterable<string>,
+  anchor: string,
+): Iterable<string> {
+  if (state === 'pending' && fairnessKey === undefined) return store.pending.behind(anchor);
   const ids = [...list];
   return ids.slice(ids.indexOf(anchor) + 1);
 }

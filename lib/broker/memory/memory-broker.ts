@@ -10,6 +10,7 @@ import type { StoredWait } from '../links.js';
 import { MemoryAdministration } from './administration.js';
 import { MemoryCancellation } from './cancellation.js';
 import { MemoryConsumer, takeOne, withLinks } from './consumer.js';
+import { MemoryFairKeys } from './fair-keys.js';
 import { MemoryEvents } from './events.js';
 import { MemoryGroups } from './groups.js';
 import { MemoryInspection } from './inspection.js';
@@ -68,6 +69,7 @@ export class MemoryBroker implements Broker {
   readonly administration: MemoryAdministration;
   readonly publications: MemoryPublications;
   readonly obstacles: MemoryObstacles;
+  readonly fairKeys: MemoryFairKeys;
   readonly scheduling: MemoryScheduling;
   readonly limiting: MemoryLimiting;
   readonly batches: MemoryBatches;
@@ -107,6 +109,7 @@ export class MemoryBroker implements Broker {
     this.scheduling = new MemoryScheduling(state, links, this.schedulers);
     this.limiting = new MemoryLimiting(state);
     this.obstacles = new MemoryObstacles(state, this.monitoring, this.limiting);
+    this.fairKeys = new MemoryFairKeys(state);
     this.links = new MemoryLinks(links);
     this.rows = new MemoryRows(this.producer, this.links);
     this.uniqueness = new MemoryUniqueness(links, this.cancellation);

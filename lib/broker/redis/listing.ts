@@ -20,44 +20,24 @@ import type {
   TaskLocation,
   TaskPage,
 } from '../inspection.js';
+import { type Entry, MAX_PAGE_BYTES, type RawPage, readEntries } from './listed-entries.js';
+import { type FrontPage, PendingPages } from './pending-pages.js';
 import { readNanoseconds, readScore } from './scripts/arguments.js';
 import { readHold } from './scripts/holds.js';
-import { PackedReader } from './scripts/packed-reader.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
 
-/**
- * The maximal bytes of a page: large payloads make it short, so that it does not block Redis or
- * fill the memory.
- */
-const MAX_PAGE_BYTES = 4 * 1024 * 1024;
-
-interface Entry {
-  readonly id: Buffer;
-  /**
-   * The score; '1' for an orphaned active task; since when a pending task waits, in nanoseconds. ''
-   * for none.
-   */
-  readonly mark: string;
-  readonly message: Buffer;
-  readonly result: Buffer;
-  /** Since when it is held, in nanoseconds, and in which waitlist; '' for a task that is not. */
-  readonly since: string;
-  readonly waitlist: string;
-}
-
-interface RawPage {
-  readonly entries: Entry[];
-  readonly cursor: string | undefined;
-}
-
 /** Lists the tasks of a state or a group, page by page. */
 export class RedisListing implements ListingRole {
+  private readonly pending: PendingPages;
+
   constructor(
     private readonly scripts: Scripts,
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.pending = new PendingPages(scripts, (keys, request, bytes) => this.listUnsorted(keys, request, bytes));
+  }
 
   async listTasks(queue: string, request: ListRequest): Promise<TaskPage> {
     const { entries, cursor } = await this.list(queue, request, MAX_PAGE_BYTES);
@@ -81,11 +61,14 @@ export class RedisListing implements ListingRole {
 
   private list(queue: string, request: ListRequest, bytes: number): Promise<RawPage> {
     const keys = this.keyspace.queue(queue);
-    const argv = [keys.taskPrefix, String(request.size), String(bytes)];
-    return isUnsorted(request) ? this.listUnsorted(keys, request, argv) : this.listSorted(keys, request, argv);
+    if (request.state === 'pending') return this.pending.page(keys, request, bytes);
+    return request.state === 'active'
+      ? this.listUnsorted(keys, request, bytes)
+      : this.listSorted(keys, request, [keys.taskPrefix, String(request.size), String(bytes)]);
   }
 
-  private async listUnsorted(keys: QueueKeys, request: ListRequest, argv: Argument[]): Promise<RawPage> {
+  private async listUnsorted(keys: QueueKeys, request: ListRequest, bytes: number): Promise<FrontPage> {
+    const argv = [keys.taskPrefix, String(request.size), String(bytes)];
     const { state, cursor, offset = 0 } = request;
     requireForward(state, request.reverse);
     const position = decodeList(cursor);
@@ -93,14 +76,14 @@ export class RedisListing implements ListingRole {
     const cutoff = state === 'pending' ? '' : String(floorSeconds(this.clock.now()));
     const further = [cutoff, String(position?.seen ?? offset), ...(position?.anchors ?? [])];
     const reply = await this.scripts.run('monitor', 'listUnsorted', [list, keys.lease], [...argv, ...further]);
-    const [more, seen, packed] = reply as [number, number, Buffer];
-    const entries = readEntries(packed, argv[2] === '0' ? ['id'] : ['id', 'mark', 'message', 'result']);
+    const [more, seen, packed, length] = reply as [number, number, Buffer, number];
+    const entries = readEntries(packed, bytes === 0 ? ['id'] : ['id', 'mark', 'message', 'result']);
     const anchors = (): Buffer[] =>
       nextAnchors(
         entries.map(({ id }) => id),
         position,
       );
-    return { entries, cursor: more === 1 ? encodeList({ seen, anchors: anchors() }) : undefined };
+    return { entries, cursor: more === 1 ? encodeList({ seen, anchors: anchors() }) : undefined, length };
   }
 
   private async listSorted(keys: QueueKeys, request: ListRequest, argv: Argument[]): Promise<RawPage> {
@@ -122,8 +105,6 @@ export class RedisListing implements ListingRole {
   }
 }
 
-const isUnsorted = ({ state }: TaskLocation): boolean => state === 'pending' || state === 'active';
-
 function fieldsOf({ state }: TaskLocation, isIds: boolean): (keyof Entry)[] {
   if (isIds) return ['id', 'mark'];
   return ['id', 'mark', 'message', 'result', ...(state === 'held' ? (['since', 'waitlist'] as const) : [])];
@@ -134,20 +115,6 @@ export function sortedKey(keys: QueueKeys, { state, group }: TaskLocation): stri
   if (state === 'aggregating') return keys.group(group ?? '');
   if (state === 'waiting') return keys.waitingTasks;
   return keys[state as 'scheduled' | 'retry' | 'archived' | 'completed' | 'held'];
-}
-
-const NO_BYTES = Buffer.alloc(0);
-const NOTHING: Entry = { id: NO_BYTES, mark: '', message: NO_BYTES, result: NO_BYTES, since: '', waitlist: '' };
-const TEXTS: ReadonlySet<keyof Entry> = new Set(['mark', 'since', 'waitlist']);
-
-function readEntries(packed: Buffer, fields: readonly (keyof Entry)[]): Entry[] {
-  const entries: Entry[] = [];
-  const reader = new PackedReader(packed);
-  while (reader.more()) {
-    const read = fields.map((field) => [field, TEXTS.has(field) ? reader.text() : reader.view()]);
-    entries.push({ ...NOTHING, ...(Object.fromEntries(read) as Partial<Entry>) });
-  }
-  return entries;
 }
 
 function read(

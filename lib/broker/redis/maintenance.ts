@@ -17,6 +17,8 @@ import type { Scripts } from './scripts/scripts.js';
 const FORWARDED_AT_ONCE = 100;
 /** Tasks deleted, and ids compared, by one script. */
 const CHUNK = 500;
+/** Lines whose tasks are counted by one script: a few milliseconds of Redis. */
+const COUNTED_LINES = 5_000;
 
 /** What servers do for a queue in the background, in steps that block Redis only briefly. */
 export class RedisMaintenance implements MaintenanceRole {
@@ -55,14 +57,20 @@ export class RedisMaintenance implements MaintenanceRole {
   async repairLines(queue: string): Promise<number> {
     const keys = this.keyspace.queue(queue);
     const { fairLinePrefix } = keys;
-    let repaired = 0;
+    let before: number | undefined;
+    let [repaired, counted] = [0, 0];
     for await (const found of scanKeys(this.connections, fairLinePrefix)) {
       const own = await ownKeys(this.connections, this.keyspace, keys, found);
       for (let from = 0; from < own.length; from += CHUNK) {
         const lines = queueKeys('repairLines', keys).concat(own.slice(from, from + CHUNK));
-        repaired += (await this.run('repairLines', lines, [fairLinePrefix])) as number;
+        const [lost, tasks, total] = (await this.run('repairLines', lines, [fairLinePrefix])) as number[];
+        before ??= total!;
+        repaired += lost!;
+        counted += tasks!;
       }
     }
+    const argv = [fairLinePrefix, String(before ?? 0), String(counted), String(COUNTED_LINES)];
+    await this.run('repairTotal', queueKeys('repairTotal', keys), argv);
     return repaired;
   }
 

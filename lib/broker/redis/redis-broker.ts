@@ -4,6 +4,7 @@ import { DEFAULT_KEY_PREFIX, Keyspace } from '../../wire/keys.js';
 import { Archives } from '../archives.js';
 import type { Broker, WakeRole } from '../broker.js';
 import { FairQueues } from '../fair-queues.js';
+import { RedisFairKeys } from './fair-keys.js';
 import { RedisAdministration } from './administration.js';
 import { RedisCancellation } from './cancellation.js';
 import type { RedisConnections } from './connection/connections.js';
@@ -67,6 +68,7 @@ export class RedisBroker implements Broker {
   readonly administration: RedisAdministration;
   readonly publications: RedisPublications;
   readonly obstacles: RedisObstacles;
+  readonly fairKeys: RedisFairKeys;
   readonly scheduling: RedisScheduling;
   readonly limiting: RedisLimiting;
   readonly batches: RedisBatches;
@@ -115,6 +117,7 @@ export class RedisBroker implements Broker {
     );
     this.publications = new RedisPublications(connections, keyspace, clock);
     this.obstacles = new RedisObstacles(connections, scripts, keyspace, clock);
+    this.fairKeys = new RedisFairKeys(connections, scripts, keyspace, clock);
     this.scheduling = new RedisScheduling(connections, scripts, keyspace, clock, producer, this.links);
     this.limiting = new RedisLimiting(connections, scripts, keyspace, clock);
     const list = (queue: string) => [producer.register(queue), this.links.register(queue)];

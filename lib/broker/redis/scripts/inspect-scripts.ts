@@ -46,6 +46,17 @@ export const INSPECT_SCRIPTS = {
     keys: ['list', 'lease'],
     argv: ['taskPrefix', 'size', 'bytes', 'cutoff', 'seen'],
   },
+  listLines: {
+    file: 'inspect/list-lines',
+    keys: ['fairRing', 'fairShares'],
+    argv: ['taskPrefix', 'linePrefix', 'size', 'bytes', 'offset', 'source', 'scan', 'ends', 'done', 'key', 'score'],
+  },
+  listKeys: { file: 'inspect/list-keys', keys: [], argv: ['linePrefix', 'cursor', 'count', 'sized'] },
+  describeKeys: {
+    file: 'inspect/describe-keys',
+    keys: ['fairHeld', 'fairShares', 'lease'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'linePrefix', 'runningPrefix', 'ratePrefix', 'named'],
+  },
   findCancellations: { keys: ['cancellations', 'cancellationDetails'], argv: ['oldest'] },
   noteCancelled: { keys: ['cancellations', 'cancellationDetails'], argv: [] },
   moveTasks: {

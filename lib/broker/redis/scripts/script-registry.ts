@@ -81,7 +81,11 @@ const TASK_SCRIPTS = {
     argv: ['taskPrefix', 'groupPrefix', 'now', 'nowNanos', 'limit'],
   },
   fillTurns: { keys: ['pending', 'paused', 'lease'], argv: ['taskPrefix', 'now', 'nowNanos', 'most'] },
-  repairLines: { keys: ['fairRing', 'fairHeld'], argv: ['linePrefix'] },
+  repairLines: { keys: ['fairRing', 'fairHeld', 'fairTotal'], argv: ['linePrefix'] },
+  repairTotal: {
+    keys: ['fairTotal', 'fairRing', 'fairHeld'],
+    argv: ['linePrefix', 'before', 'counted', 'most'],
+  },
   listExpiredLeases: { keys: ['lease', 'active'], argv: ['taskPrefix', 'cutoff', 'limit'] },
   repairActive: { keys: ['active', 'lease'], argv: ['expiry', 'from', 'length'] },
   deleteExpiredCompleted: { keys: ['completed'], argv: ['taskPrefix', 'now', 'limit'] },
