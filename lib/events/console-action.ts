@@ -13,6 +13,7 @@ export const CONSOLE_ACTIONS = [
   'pause',
   'resume',
   'delete_queue',
+  'release_lock',
   'run_schedule',
   'cancel_workflow',
   'retry_workflow',

@@ -1,4 +1,5 @@
 import { ASYNQ_BROKER, type Broker } from 'nestjs-asynq';
+import type { DashboardPermission } from 'nestjs-asynq/dashboard';
 import { InMemoryBroker } from 'nestjs-asynq/testing';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -10,12 +11,13 @@ describe('the locks of a queue', () => {
   let web: TestConsole;
   let browser: Browser;
   let broker: InMemoryBroker;
+  let role: DashboardPermission = 'destroy';
 
   beforeAll(async () => {
     [browser, web] = await Promise.all([
       launch(),
       startConsole(
-        { access: 'view', refresh: '250ms', redact: [{ type: 'secret:' }] },
+        { access: () => role, refresh: '250ms', redact: [{ type: 'secret:' }] },
         { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useClass(InMemoryBroker) },
       ),
     ]);
@@ -25,6 +27,7 @@ describe('the locks of a queue', () => {
     await Promise.all([browser.close(), web.close()]);
   });
   beforeEach(() => {
+    role = 'destroy';
     broker.clear();
     broker.clock.advance(60_000); // the console's cached data expires
   });
@@ -50,6 +53,7 @@ describe('the locks of a queue', () => {
     await tab.sees(/img src=x/);
     const hidden = tab.page.locator('tr[data-row]', { hasText: 'secret:x' });
     expect(await hidden.innerText()).toMatch(/redacted[\s\S]*hidden[\s\S]*pending/);
+    expect(await hidden.getByRole('button').count()).toBe(0);
     expect(await tab.page.content()).not.toContain('order-8');
     expect(await tab.barriers()).toEqual([]);
     expect(await tab.fits()).toBe(true);
@@ -65,6 +69,56 @@ describe('the locks of a queue', () => {
     await tab.page.keyboard.press('Enter');
     await tab.page.getByRole('heading', { name: 'order:charge' }).waitFor();
     expect(tab.page.url()).toContain('queues/default/tasks/charge-7');
+  });
+
+  const keyOf7 = 'Free: order:charge:order-7:key';
+  const locks = async () => (await broker.uniqueness.list('default')).locks;
+
+  it('are freed by the keyboard after a question, and the task stays', async () => {
+    await web.client.enqueue('order:charge', {}, { taskId: 'charge-7', key: 'order-7', unique });
+    const tab = await visit();
+    await tab.open('queues/default/locks');
+    await tab.sees('order-7');
+    const button = tab.page.getByRole('button', { name: keyOf7, exact: true });
+    await tab.page.keyboard.press('j');
+    await tab.page.keyboard.press('Tab');
+    await tab.page.keyboard.press('Enter');
+    await tab.sees('Free this lock?');
+    await tab.sees('order:charge:order-7:key');
+    expect(await tab.barriers()).toEqual([]);
+    await tab.page.keyboard.press('Escape');
+    await tab.page.locator('dialog[open]').waitFor({ state: 'detached' });
+    expect(await button.evaluate((one) => one === document.activeElement)).toBe(true);
+    expect(await locks()).toHaveLength(1);
+    await button.press('Enter');
+    await tab.confirm('Free');
+    await tab.sees('The lock is freed.');
+    await tab.sees('No locks');
+    expect(await locks()).toEqual([]);
+    expect((await broker.inspection.getTask('default', 'charge-7'))!.state).toBe('pending');
+  });
+
+  it('are not freed when another task holds them by then', async () => {
+    await web.client.enqueue('order:charge', {}, { taskId: 'first', key: 'order-7', unique });
+    const tab = await visit({ width: 360, expected: [409] });
+    await tab.open('queues/default/locks');
+    await tab.press(keyOf7);
+    await tab.sees('Free this lock?');
+    expect(await tab.fits()).toBe(true);
+    await broker.uniqueness.release('default', (await locks())[0]!.lock, 'first');
+    await web.client.enqueue('order:charge', {}, { taskId: 'second', key: 'order-7', unique });
+    await tab.page.locator('dialog[open]').getByRole('button', { name: 'Free', exact: true }).click();
+    await tab.sees('task "first" does not hold this lock now');
+    expect(await locks()).toMatchObject([{ owner: { id: 'second' } }]);
+  });
+
+  it('are freed by nobody who may not destroy', async () => {
+    role = 'act';
+    await web.client.enqueue('order:charge', {}, { key: 'order-7', unique });
+    const tab = await visit();
+    await tab.open('queues/default/locks');
+    await tab.sees('order-7');
+    expect(await tab.page.getByRole('button', { name: keyOf7 }).count()).toBe(0);
   });
 
   it('are read page by page', async () => {

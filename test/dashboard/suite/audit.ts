@@ -49,9 +49,15 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'queues/{queue}/tasks/{id}:reschedule': { process_in_seconds: 60 },
   'queues/{queue}/tasks/{id}:cancel': { reason: SECRET, outcome: 'archive' },
   'queues/{queue}/active_tasks/{id}:cancel': { reason: SECRET },
+  'queues/{queue}/tasks/{id}:release_lock': { name: `locked:${SECRET}:key` },
   'queues/{queue}/workflows/{run}:cancel': { reason: SECRET },
 };
-const FOR_ID: Readonly<Record<string, string>> = { archive: 'pending', cancel: 'active', edit_payload: 'retry' };
+const FOR_ID: Readonly<Record<string, string>> = {
+  archive: 'pending',
+  cancel: 'active',
+  edit_payload: 'retry',
+  release_lock: 'locked',
+};
 
 const stateOf = ({ path }: Route): string | undefined => /(\w+)_tasks/.exec(path)?.[1];
 
@@ -111,6 +117,7 @@ describe('the audit trail', () => {
     for (const route of changing) {
       await arrange(web.broker as InMemoryBroker);
       outbox.poison(7, 'default', SECRET);
+      if (route.path.endsWith(':release_lock')) await lockOne(web);
       const body = bodyOf(route);
       const address = route.path === 'queues/{queue}' ? 'queues/empty' : addressOf(route);
       if (address === 'queues/empty') await emptyQueue(web);
@@ -133,6 +140,10 @@ describe('the audit trail', () => {
     if (route.path.includes(':batch_')) return { task_ids: [idOf(route), 'nobody'] };
     // Every payload has the id: it is found by a part of it, which the trail must not have.
     return route.path.endsWith('_matching') ? { id: idOf(route), payload: '{"', scan: 50 } : BODIES[route.path];
+  };
+
+  const lockOne = async ({ client }: TestConsole): Promise<void> => {
+    await client.enqueue('locked', {}, { taskId: 'locked', key: SECRET, unique: { for: '1h', by: 'key' } });
   };
 
   const emptyQueue = async (web: TestConsole): Promise<void> => {

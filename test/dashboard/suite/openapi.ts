@@ -39,10 +39,16 @@ describe('the OpenAPI document', () => {
       payload_text: 'new',
       replaces: createHash('sha256').update('{"id":"retry"}').digest('hex'),
     },
+    'POST /queues/{queue}/tasks/{id}:release_lock': { name: 'charge:order-7:key' },
     'POST /queues/{queue}/tasks/{id}:reschedule': { process_at: '2100-01-01T00:00:00Z' },
   };
   /** The task for a route without a state in its path, by verb. */
-  const IDS: Readonly<Record<string, string>> = { archive: 'pending', cancel: 'active', edit_payload: 'retry' };
+  const IDS: Readonly<Record<string, string>> = {
+    archive: 'pending',
+    cancel: 'active',
+    edit_payload: 'retry',
+    release_lock: 'unique',
+  };
 
   const SERVER = { host: 'h', pid: 1, serverId: 's', strictPriority: false, status: 'active', concurrency: 2 };
 

@@ -1,12 +1,14 @@
 import { mapInTurns } from '../../../async.js';
 import type { StoredLock } from '../../../broker/uniqueness.js';
 import { storedLocks, viewLock } from '../../../inspector/locks.js';
-import { LOCK_KINDS, readLockName } from '../../../wire/lock-names.js';
+import { LOCK_KINDS, type LockName, readLockName } from '../../../wire/lock-names.js';
 import { TASK_STATES } from '../../../wire/states.js';
 import type { Dashboard } from '../../dashboard.js';
+import type { Subject } from '../../payload/presenter.js';
+import { ApiError } from '../api-error.js';
 import { given } from '../query.js';
 import type { ApiRequest, QueryParameter, Route } from '../route.js';
-import { flag, listOf, oneOf, orNull, ref, shape, text, time } from '../schema.js';
+import { choice, flag, listOf, oneOf, orNull, ref, shape, text, time } from '../schema.js';
 import { timeOrNull } from '../shapes/times.js';
 
 const CURSOR: QueryParameter = { name: 'cursor', description: 'the next_cursor of the page before' };
@@ -14,6 +16,7 @@ const COMPARED = ['payload', ...LOCK_KINDS] as const;
 
 export const lockSchemas = {
   Lock: shape({
+    name: orNull(text('frees it by `:release_lock`; null when `redacted`, and when the lock is of an unknown kind')),
     type: orNull(text('of the tasks that it is about; null when the holder is gone and the name does not show it')),
     by: orNull(oneOf(COMPARED, 'what is compared; `last`: the key, and it only says which task is the last')),
     value: orNull(
@@ -28,20 +31,37 @@ export const lockSchemas = {
   }),
 };
 
-/** The name of a lock holds a key, or a hash that can be guessed: both are made of the payload of the holder. */
+interface Seen {
+  readonly read: LockName | undefined;
+  /** A part of the payload that the name is made of is hidden, or may be. */
+  readonly redacted: boolean;
+  /** Whether enough is known of the lock to show its name. */
+  readonly named: boolean;
+}
+
+/**
+ * The name of a lock holds a key, or a hash that can be guessed: both are made of the payload of the holder.
+ *
+ * @param holder `undefined`: it is gone
+ */
+function see({ presenter }: Dashboard, queue: string, name: string, holder: Subject | undefined): Seen {
+  const found = readLockName(name);
+  const read = holder && holder.type !== found?.type ? undefined : found;
+  const redacted = holder
+    ? presenter.hidesBytes(holder, 'payload')
+    : read !== undefined && presenter.mayHidePayload({ type: read.type, queue });
+  return { read, redacted, named: !redacted && (holder ?? read) !== undefined };
+}
+
 function show(dashboard: Dashboard, queue: string, lock: StoredLock) {
   const { name, holder, expiresAt } = viewLock(dashboard.broker, queue, lock);
-  const { presenter } = dashboard;
-  const message = lock.owner.message;
-  const read = readLockName(name);
-  const found = message && message.type !== read?.type ? undefined : read;
-  const redacted = message
-    ? presenter.hidesBytes({ ...message, queue }, 'payload')
-    : found !== undefined && presenter.mayHidePayload({ type: found.type, queue });
+  const { message } = lock.owner;
+  const { read, redacted, named } = see(dashboard, queue, name, message && { ...message, queue });
   return {
-    type: holder.type ?? found?.type ?? null,
-    by: found?.by ?? null,
-    value: redacted ? null : (found?.value ?? null),
+    name: named ? name : null,
+    type: holder.type ?? read?.type ?? null,
+    by: read?.by ?? null,
+    value: redacted ? null : (read?.value ?? null),
     redacted,
     task_id: holder.id,
     state: holder.state ?? null,
@@ -55,6 +75,27 @@ async function list(dashboard: Dashboard, { params, query }: ApiRequest) {
   return { locks: await mapInTurns(locks, (lock) => show(dashboard, queue, lock)), next_cursor: cursor ?? null };
 }
 
+/**
+ * Whether it is refused depends on the holder alone, so that guesses of hidden names find nothing.
+ *
+ * @throws ApiError; QueueNotFoundError
+ */
+async function release(dashboard: Dashboard, { params, body }: ApiRequest): Promise<void> {
+  const [queue, id] = [params.queue!, params.id!];
+  const { name } = body as { name: string };
+  await dashboard.requireQueue(queue);
+  const holder = await dashboard.inspector.getTaskInfo(queue, id);
+  if (!see(dashboard, queue, name, holder).named) {
+    const why = holder ? 'is redacted' : 'is gone, and its locks may be redacted; reload the list';
+    throw new ApiError(
+      'FORBIDDEN',
+      `task "${id}" ${why}; a lock that is not shown is freed by the inspector or by nestjs-asynq lock release`,
+    );
+  }
+  if (await dashboard.inspector.releaseLock(queue, { name, holder: { id } })) return;
+  throw new ApiError('ELSEWHERE', `task "${id}" does not hold this lock now, so nothing is freed; reload the list`);
+}
+
 export const lockRoutes: readonly Route[] = [
   {
     method: 'GET',
@@ -63,5 +104,13 @@ export const lockRoutes: readonly Route[] = [
     query: [CURSOR],
     reply: shape({ locks: listOf(ref('Lock')), next_cursor: orNull(text('null: this is the last page')) }),
     handle: list,
+  },
+  {
+    method: 'POST',
+    path: 'queues/{queue}/tasks/{id}:release_lock',
+    summary: 'Free a lock, if this task holds it. The task may be over, and stays as it is',
+    role: 'destroy',
+    body: choice({ name: text('as the list of locks has it') }, ['name']),
+    handle: release,
   },
 ];

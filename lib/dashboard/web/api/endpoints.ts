@@ -101,6 +101,8 @@ export const api = {
   deleteBatch: (name: string, id: string) => mutate('DELETE', batch(name, id)),
   locks: (name: string, query: Query, signal?: AbortSignal) =>
     get<{ locks: Lock[]; next_cursor: string | null }>(`${queue(name)}/locks`, query, signal),
+  releaseLock: (queue: string, { name, task_id: holder }: Lock) =>
+    mutate('POST', `${task(queue, holder)}:release_lock`, { name }),
   outbox: (signal?: AbortSignal) => get<Outbox>('outbox', {}, signal),
   poisoned: (query: Query, signal?: AbortSignal) =>
     get<{ rows: PoisonedRow[]; next: number | null }>('outbox/poisoned', query, signal),

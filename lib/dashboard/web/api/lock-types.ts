@@ -1,5 +1,7 @@
 /** A lock of unique tasks. */
 export interface Lock {
+  /** Null: it is hidden, or nothing is known of the lock. */
+  name: string | null;
   /** Null: it is not known. */
   type: string | null;
   by: 'payload' | 'key' | 'last' | 'fields' | null;

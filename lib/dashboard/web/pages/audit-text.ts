@@ -14,6 +14,7 @@ export const ACTIONS = [
   'pause',
   'resume',
   'delete_queue',
+  'release_lock',
   'run_schedule',
   'cancel_workflow',
   'retry_workflow',

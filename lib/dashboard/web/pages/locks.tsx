@@ -1,12 +1,16 @@
+import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { Lock } from '../api/lock-types.js';
 import { Ago } from '../live/time.js';
-import { useRefreshInterval } from '../state/config.js';
+import { useMay, useRefreshInterval } from '../state/config.js';
 import { useResource } from '../state/resource.js';
 import { paths, useRoute } from '../state/router.js';
+import { Button } from '../ui/button.js';
+import { FormDialog } from '../ui/dialog.js';
+import { notify } from '../ui/notices.js';
 import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { StateChip } from '../ui/state.js';
-import { numberHeads, TableHead } from '../ui/table-head.js';
+import { ACTIONS_HEAD, numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
 
 const BY: Readonly<Record<NonNullable<Lock['by']>, string>> = {
@@ -40,7 +44,41 @@ function Holder({ queue, lock: { task_id: id, state } }: { queue: string; lock: 
   );
 }
 
-const Row = ({ queue, lock }: { queue: string; lock: Lock }) => (
+interface FreeDialogProps {
+  queue: string;
+  lock: Lock;
+  onFreed: () => void;
+  onClose: () => void;
+}
+
+/** Frees a lock that the task still holds that was seen to hold it. */
+function FreeDialog({ queue, lock, onFreed, onClose }: FreeDialogProps) {
+  const free = async (): Promise<void> => {
+    await api.releaseLock(queue, lock);
+    notify('The lock is freed.');
+    onFreed();
+  };
+  return (
+    <FormDialog title="Free this lock?" does="Free" danger onSubmit={free} onClose={onClose}>
+      <p>
+        <Text value={lock.name!} class="wrap mono" />
+      </p>
+      <p>
+        Task <Text value={lock.task_id} class="wrap mono" /> stays as it is. The next equal task is a new one, and may
+        run beside it. This cannot be undone.
+      </p>
+    </FormDialog>
+  );
+}
+
+interface RowProps {
+  queue: string;
+  lock: Lock;
+  /** `undefined`: the user may not free locks. */
+  onFree: (() => void) | undefined;
+}
+
+const Row = ({ queue, lock, onFree }: RowProps) => (
   <tr data-row tabIndex={-1}>
     <th scope="row" class="task">
       {lock.type === null ? <span class="none">–</span> : <Text value={lock.type} titled class="cut" />}
@@ -55,6 +93,15 @@ const Row = ({ queue, lock }: { queue: string; lock: Lock }) => (
     <td data-label="until" class="number">
       <Ago at={lock.expires_at} none="no end" />
     </td>
+    {onFree && (
+      <td class="row-actions">
+        {lock.name !== null && (
+          <Button small kind="danger" onClick={onFree} label={`Free: ${lock.name}`}>
+            Free
+          </Button>
+        )}
+      </td>
+    )}
   </tr>
 );
 
@@ -79,6 +126,8 @@ function Pages({ queue, cursor, next }: { queue: string; cursor: string | undefi
 /** The locks of unique tasks in a queue, with who holds them. Redis finds them in no order. */
 export function LocksList({ queue }: { queue: string }) {
   const { cursor } = useRoute().query;
+  const may = useMay()('destroy', queue);
+  const [asked, setAsked] = useState<Lock>();
   const { data, error, loading, reload } = useResource(
     JSON.stringify(['locks', queue, cursor]),
     (signal) => api.locks(queue, { cursor }, signal),
@@ -95,15 +144,18 @@ export function LocksList({ queue }: { queue: string }) {
       ) : (
         <div class={`table-card${loading ? ' dim' : ''}`}>
           <table class="grid-table cards tasks">
-            <TableHead heads={['type', 'compares', 'value', 'held by', ...numberHeads('until')]} />
+            <TableHead
+              heads={['type', 'compares', 'value', 'held by', ...numberHeads('until'), ...(may ? [ACTIONS_HEAD] : [])]}
+            />
             <tbody>
               {locks.map((lock, index) => (
-                <Row key={index} queue={queue} lock={lock} />
+                <Row key={index} queue={queue} lock={lock} onFree={may ? () => setAsked(lock) : undefined} />
               ))}
             </tbody>
           </table>
         </div>
       )}
+      {asked && <FreeDialog queue={queue} lock={asked} onFreed={reload} onClose={() => setAsked(undefined)} />}
       {/* While the next page loads, the cursor still belongs to the page before. */}
       <Pages queue={queue} cursor={cursor} next={loading ? null : next} />
     </>
