@@ -16,7 +16,7 @@
 --   5 policies: the letters of all policies of the call: r reject, e existing, p replace, d debounce, l latest, s supersede, o once
 --   6 cancel: the channel on which running tasks are cancelled
 --   7 room: how many tasks may be pending, '' when any number may
---   8 copied: '1' when the caller waits for replicas or files, also of what is there already
+--   8 copied: '1' when the caller waits for replicas or files, also for what is there already
 --   9… the message of each task; then, of tasks in a row that have the same: the index of the last, the policy, the TTL of the lock (seconds), the time (seconds) or '', and a limit (seconds) or '': of d its latest start, of l its latest wait
 -- Returns
 --   nothing was done and nothing is returned when a task is to follow an active one: enqueueUniqueLinked does that; else packed, of each task of which

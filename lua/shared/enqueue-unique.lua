@@ -179,17 +179,24 @@ local function note_as_is(i, code, id, task)
   note(i, code, id, state, score)
 end
 
+-- What an earlier call has written may be too new to be anywhere else, and Redis waits for the writes of this connection alone: one small
+-- write, as who has it has all before it.
+local function write_again(i, id, state)
+  if copied ~= '1' then return end
+  copied = '0'
+  if state then
+    call('HSET', task_prefix .. id, 'state', state)
+  elseif KEYS[LOCKS + i] ~= KEYS[HASHES + i] then
+    call('SET', KEYS[LOCKS + i], id, 'KEEPTTL')
+  end
+end
+
 -- A task that is there already, with its message.
 local function note_found(i, id)
   local found = try('HMGET', task_prefix .. id, 'state', 'msg')
   local state = found[1]
   messages[#messages + 1] = found[2] or ''
-  -- It may be too new to be anywhere else: what is written again is waited for.
-  if copied == '1' and found[2] then
-    call('HSET', task_prefix .. id, 'msg', found[2])
-  elseif copied == '1' and KEYS[LOCKS + i] ~= KEYS[HASHES + i] then
-    call('SET', KEYS[LOCKS + i], id, 'KEEPTTL')
-  end
+  write_again(i, id, state)
   if state == 'pending' or state == 'active' or state == 'completed' then return note(i, FOUND, id, state) end
   note_as_is(i, FOUND, id, state and read(id))
 end
@@ -333,6 +340,7 @@ local function note_known(i, own, message)
   local task = read(own)
   if not task then return false end
   if string.sub(resent, i, i) ~= MADE_ID and field(task, 'msg') ~= message then return false end
+  write_again(i, own, task.state)
   if waits_for_tasks(task) then note_as_is(i, FOLLOWS, own, task) end
   return true
 end
@@ -368,7 +376,10 @@ local function enqueue(i, policy, ttl, at, limit)
     owner = read_runner(lock) or owner
     holder = owner and owner.id or holder
   end
-  if owner and not is_first_call and field(owner, 'trigger') == own then return note_as_is(i, REPLACED, holder, owner) end
+  if owner and not is_first_call and field(owner, 'trigger') == own then
+    write_again(i, holder, owner.state)
+    return note_as_is(i, REPLACED, holder, owner)
+  end
   local replaces = policy == REPLACE or policy == DEBOUNCE or policy == LATEST or policy == SUPERSEDE
   if replaces and is_unstarted(owner) then return replace(i, owner, own, policy, message, ttl, at, limit) end
   if holder and (not replaces or policy == REPLACE) then return note_as_is(i, DUPLICATE, holder, owner) end

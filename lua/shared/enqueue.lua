@@ -106,6 +106,7 @@ if delayed_groups then call('ZCARD', delayed_groups) end
 -- Everything is checked. From here on the script writes.
 if note_rows then note_rows() end
 local refused, pending, scheduled, delayed = {}, {}, {}, {}
+local is_written_again = false
 for i = 1, count do
   local status = statuses[i]
   if not status then
@@ -140,6 +141,11 @@ for i = 1, count do
   elseif status ~= PRESENT then
     refused[#refused + 1] = i
     refused[#refused + 1] = status
+  elseif not is_written_again then
+    -- Who waits for replicas waits for the writes of this connection alone: one, as who has it has all before it.
+    local state = try('HGET', KEYS[i + 3], 'state')
+    if type(state) == 'string' then call('HSET', KEYS[i + 3], 'state', state) end
+    is_written_again = true
   end
 end
 spread('LPUSH', KEYS[1], pending)

@@ -9,6 +9,7 @@ import { AcknowledgeTimeoutError, InvalidOptionError } from '../../lib/errors.js
 import { defineTask } from '../../lib/task/definition.js';
 import { startCluster, startRedis, type RedisProcess } from '../support/redis.js';
 import { until } from '../support/redis-process.js';
+import { startProxy } from './proxy.js';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
@@ -19,7 +20,7 @@ const connect = (server: { host: string; port: number }): Redis => {
   return redis;
 };
 
-function clientOf({ host, port }: RedisProcess, options: AsynqClientOptions = {}) {
+function clientOf({ host, port }: { host: string; port: number }, options: AsynqClientOptions = {}) {
   const broker = new RedisBroker(new RedisConnections({ host, port }));
   const client = new AsynqClient(broker, options);
   onTestFinished(async () => {
@@ -119,6 +120,60 @@ describe('acknowledge', () => {
     thaw();
     const again = await waiting.enqueue('t', 1, { ...mode, acknowledge: { timeout: '5s' } });
     expect(again).toMatchObject({ id, created: false });
+  });
+
+  describe('after a lost reply', () => {
+    const changes = async () =>
+      Number(/rdb_changes_since_last_save:(\d+)/.exec(await connect(master).info('persistence'))![1]);
+
+    /** A client whose next call is done, while its reply is lost, with the connection. The replica has nothing of it. */
+    async function lossy(call: (client: AsynqClient) => Promise<unknown>) {
+      const proxy = await startProxy(master.port);
+      const { client } = clientOf({ host: '127.0.0.1', port: proxy.port }, { acknowledge: { timeout: 300 } });
+      await client.enqueue('warm', 1, { processIn: '1h' }); // connects, and lists the queue
+      freeze();
+      const before = await changes();
+      proxy.holdReplies();
+      const lost = call(client).catch((error: unknown) => error);
+      await until('Redis has done it', async () => (await changes()) > before);
+      const after = await changes();
+      proxy.cut();
+      return { error: await lost, writes: (await changes()) - after };
+    }
+
+    it.each<EnqueueOptions<unknown>>([
+      {},
+      { taskId: 'mine' },
+      { unique: '1h' },
+      { key: 'k', once: '1h' },
+      { key: 'k', throttle: '1h' },
+      { unique: { for: '1h', onDuplicate: 'existing' } },
+      { unique: { for: '1h', onDuplicate: 'replace' } },
+      { key: 'k', latest: true },
+      { key: 'k', debounce: { wait: '1h' } },
+      { key: 'k', supersede: true },
+    ])('says no more of a new task than is known: %o', async (mode) => {
+      const { error, writes } = await lossy((client) => client.enqueue('t', 1, mode));
+      expect(error).toBeInstanceOf(AcknowledgeTimeoutError);
+      expect(error).toMatchObject({ task: { created: true }, found: { replicas: 0 } });
+      // Redis 7.2 and later wait for the writes of this connection alone.
+      expect(writes).toBeGreaterThan(0);
+      expect(await connect(master).llen('asynq:{default}:pending')).toBe(mode.debounce ? 0 : 1);
+    });
+
+    it.each<EnqueueOptions<unknown>>([
+      { unique: { for: '1h', by: 'key', onDuplicate: 'replace' } },
+      { latest: true },
+      { debounce: { wait: '1h' } },
+      { supersede: true },
+    ])('says no more of a task that the call has changed than is known: %o', async (mode) => {
+      const { client } = clientOf(master);
+      const { id } = await client.enqueue('t', 1, { key: 'k', ...mode });
+      const { error, writes } = await lossy((other) => other.enqueue('t', 2, { key: 'k', ...mode }));
+      expect(error).toBeInstanceOf(AcknowledgeTimeoutError);
+      expect(error).toMatchObject({ task: { id, created: false }, found: { replicas: 0 } });
+      expect(writes).toBeGreaterThan(0);
+    });
   });
 
   it('makes nobody wait who has not asked', async () => {
