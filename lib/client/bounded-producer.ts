@@ -37,13 +37,27 @@ export class BoundedProducer implements Producing {
     return replies.map((reply, index) => (isFull(reply) ? this.refuse(requests[index]!, reply, room, line) : reply));
   }
 
-  /** Others wait already: what needs room stands behind them, and the rest does not wait. */
+  /**
+   * Others wait already: what needs room stands behind them, and the rest does not wait. A task that may be there already needs none then,
+   * which a call finds that gives room to nobody.
+   */
   private async join(queue: string, requests: readonly EnqueueRequest[], room: ReadRoom, line: RoomLine) {
-    const waiting = requests.map((request) => (needsRoom(request) ? line.add(request) : undefined));
-    const others = requests.filter((_, index) => !waiting[index]);
-    const replies = others.length === 0 ? [] : await this.send(queue, others, room, line);
-    let next = 0;
-    return waiting.map((promise) => promise ?? replies[next++]!);
+    const replies = new Array<EnqueueReply | Promise<EnqueueReply>>(requests.length);
+    const asking: number[] = [];
+    const others: number[] = [];
+    requests.forEach((request, index) => {
+      if (!needsRoom(request)) others.push(index);
+      else if (line.isFirst(request)) asking.push(index);
+      else replies[index] = line.add(request);
+    });
+    const send = async (indexes: readonly number[], bound: ReadRoom): Promise<void> => {
+      if (indexes.length === 0) return;
+      const some = indexes.map((index) => requests[index]!);
+      const found = await this.send(queue, some, bound, line);
+      found.forEach((reply, at) => (replies[indexes[at]!] = reply));
+    };
+    await Promise.all([send(asking, { ...room, maxPending: 0 }), send(others, room)]);
+    return replies;
   }
 
   private refuse(request: EnqueueRequest, { pending }: Full, { maxPending, waitForRoom }: ReadRoom, line: RoomLine) {

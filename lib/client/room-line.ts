@@ -1,4 +1,5 @@
 import type { EnqueueRequest } from '../broker/broker.js';
+import type { RepeatRequest } from '../broker/uniqueness.js';
 import type { Clock, ClockTimer } from '../clock.js';
 import type { BoundedProducing, EnqueueReply } from '../enqueue/producing.js';
 import { CALL_LIMITS, Requests } from '../enqueue/requests.js';
@@ -23,6 +24,8 @@ interface Waiting {
  */
 export class RoomLine {
   private waiting: Waiting[] = [];
+  /** How many wait of those that are the same task as another. */
+  private readonly same = new Map<string, number>();
   private pause = FIRST_PAUSE_MS;
   private timer: ClockTimer | undefined;
   private trying: Promise<void> | undefined;
@@ -41,10 +44,22 @@ export class RoomLine {
 
   /** Resolves to what became of the task: a QueueFullError when the time is over, the error of a call that failed. */
   add(request: EnqueueRequest): Promise<EnqueueReply> {
+    const name = lockOf(request);
+    this.count(name, 1);
     return new Promise((resolve) => {
-      this.waiting.push({ request, since: this.clock.elapsed(), resolve });
+      const leave = (reply: EnqueueReply): void => {
+        this.count(name, -1);
+        resolve(reply);
+      };
+      this.waiting.push({ request, since: this.clock.elapsed(), resolve: leave });
       this.arm();
     });
+  }
+
+  /** Whether such a task may be there already, and none waits here that would have to come before it. */
+  isFirst(request: EnqueueRequest): boolean {
+    const name = lockOf(request);
+    return name !== undefined && !this.same.has(name);
   }
 
   /** Tries a last time, and refuses those for whom there is no room. */
@@ -53,6 +68,13 @@ export class RoomLine {
     this.timer?.cancel();
     await this.trying;
     while (!this.isEmpty) await this.tryAll();
+  }
+
+  private count(name: string | undefined, by: 1 | -1): void {
+    if (name === undefined) return;
+    const count = (this.same.get(name) ?? 0) + by;
+    if (count === 0) this.same.delete(name);
+    else this.same.set(name, count);
   }
 
   private arm(): void {
@@ -117,4 +139,10 @@ export class RoomLine {
       one.resolve(new QueueFullError(this.queue, pending, maxPending, Math.round(now - one.since)));
     }
   }
+}
+
+/** What says whether there is such a task already: a lock, or with `once` the id; `undefined` for a task that is like no other. */
+function lockOf({ message, repeat, uniqueTtl }: EnqueueRequest & Partial<RepeatRequest>): string | undefined {
+  if (repeat) return repeat.lock || message.id;
+  return uniqueTtl === undefined ? undefined : message.uniqueKey;
 }

@@ -31,6 +31,7 @@ import { exerciseExplain } from './suite/explain.js';
 import { exerciseFilteredActions } from './suite/filtered-actions.js';
 import { exerciseObstacles } from './suite/obstacles.js';
 import { exerciseRepeats } from './suite/repeats.js';
+import { exerciseRoom } from './suite/room.js';
 import { exerciseRows } from './suite/rows.js';
 import { exerciseScheduling } from './suite/scheduling.js';
 import { exerciseSeats } from './suite/seats.js';
@@ -58,6 +59,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseBounded(it);
     exerciseUnique(it);
     exerciseRepeats(it);
+    exerciseRoom(it);
     exerciseRows(it);
     exerciseTake(it);
     exerciseSettlements(it);
