@@ -175,6 +175,87 @@ describe('a method with a definition', () => {
   });
 });
 
+describe('what JSON changes', () => {
+  class Money {
+    constructor(readonly cents: number) {}
+    add(other: Money): Money {
+      return new Money(this.cents + other.cents);
+    }
+  }
+  const Paid = defineTask<{ price: Money; rates: Map<string, number>; at: Date[] }, void>('paid');
+  const Counted = defineTask<{ count: bigint }, void>('counted');
+
+  it('is in the types of the handler', () => {
+    class Right {
+      @TaskHandler(Paid)
+      paid(_payload: { price: { cents: number }; rates: Record<string, never>; at: string[] }) {}
+    }
+    class Wrong {
+      // @ts-expect-error a class instance has lost its methods
+      @TaskHandler(Paid)
+      instance(_payload: { price: Money }) {}
+      // @ts-expect-error a Map is an empty object
+      @TaskHandler(Paid)
+      map(_payload: { rates: Map<string, number> }) {}
+      // @ts-expect-error also in an array
+      @TaskHandler(Paid)
+      dates(_payload: { at: Date[] }) {}
+      // @ts-expect-error JSON has no bigint
+      @TaskHandler(Counted)
+      bigint(_payload: { count: bigint }) {}
+      // @ts-expect-error nor does it make a number of it
+      @TaskHandler(Counted)
+      number(_payload: { count: number }) {}
+    }
+    expect([Right, Wrong]).toHaveLength(2);
+  });
+
+  it('is not in the types of a call, nor of a handler with a codec of its own', () => {
+    class Right {
+      @TaskHandler(defineTask<{ price: Money }, void>('coded', { codec: { encode: String, decode: String } as never }))
+      coded(_payload: { price: Money }) {}
+    }
+    const call = (client: AsynqClient) => client.enqueue(Paid, { price: new Money(1), rates: new Map(), at: [] });
+    expectTypeOf(call).returns.toEqualTypeOf<Promise<TaskInfo<void>>>();
+    expect(Right).toBeDefined();
+  });
+});
+
+describe('a definition with a version', () => {
+  it('upgrades to what its handlers receive', () => {
+    const define = () => [
+      defineTask<Welcome>('w', { version: 2, upgrade: (_old: unknown, from: number) => ({ userId: from }) }),
+      defineTask<Visit>('v', { version: 2, upgrade: () => ({ at: 'an hour ago' }) }),
+      // @ts-expect-error another payload
+      defineTask<Welcome>('w', { version: 2, upgrade: () => ({ user: 1 }) }),
+      // @ts-expect-error handlers receive text, so an upgrade makes text
+      defineTask<Visit>('v', { version: 2, upgrade: () => ({ at: new Date(0) }) }),
+      // @ts-expect-error not asynchronous
+      defineTask<Welcome>('w', { version: 2, upgrade: async () => ({ userId: 1 }) }),
+    ];
+    expect(define).toBeDefined();
+  });
+});
+
+describe('the options of a call', () => {
+  it('are those of the same task twice, and false', () => {
+    const calls = (tasks: TasksOf<Tasks>) => [
+      tasks.with({ key: 'k', once: '14d' }).with({ unique: { for: '1h', by: 'key', onDuplicate: 'replace' } }),
+      tasks.with({ acknowledge: { replicas: 1 }, fairnessKey: 'tenant-7' }),
+      tasks.with({ unique: false, debounce: false, latest: false, expiresIn: false, acknowledge: false }),
+      // @ts-expect-error how long?
+      tasks.with({ once: true }),
+      // @ts-expect-error there is no such policy
+      tasks.with({ unique: { for: '1h', onDuplicate: 'ignore' } }),
+      // @ts-expect-error a debounce needs a wait
+      tasks.with({ debounce: { maxWait: '1m' } }),
+      // @ts-expect-error an option of a handler
+      tasks.with({ concurrency: 1 }),
+    ];
+    expect(calls).toBeDefined();
+  });
+});
+
 class Tasks {
   private readonly secret = 1;
   readonly field = 'no method';

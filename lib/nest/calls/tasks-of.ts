@@ -1,13 +1,12 @@
-import type { CallLinks } from '../../task/links.js';
+import type { EnqueueOptions } from '../../client/types.js';
 import type { TaskInfo } from '../../task/info.js';
-import type { TaskOptions } from '../../task/options.js';
 import type { HandlerResult, IsContext } from '../decorators/handler-types.js';
 
 /** A class with `@TaskHandler` methods. */
 export type TasksClass<C extends object = object> = abstract new (...args: never[]) => C;
 
-/** Options of a call of a method: those of the task, and what it waits for. */
-export type CallOptions = TaskOptions & CallLinks<never>;
+/** Options of a call of a method: those of `enqueue`. */
+export type CallOptions = EnqueueOptions<never>;
 
 /** Names that the methods of Nest have, or those of the calls themselves: no handler is called by them. */
 export const RESERVED_NAMES = [
