@@ -5,26 +5,12 @@ import { RedisConnections } from '../../lib/broker/redis/connection/connections.
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { describeWithGo } from '../support/go.js';
 import { startCluster, startRedis } from '../support/redis.js';
+import { last, PATIENCE, repeatUntil, SECONDS, sleep, TIMEOUT_MS } from './chaos.js';
 import { Fleet } from './linked-fleet.js';
 import { Judge } from './linked-judge.js';
 
-/** How long processes are killed: longer by hand, ASYNQ_CHAOS_SECONDS=600. */
-const SECONDS = Number(process.env.ASYNQ_CHAOS_SECONDS ?? 6);
-/** To start a process takes longer than all it does in a short run. */
-const PATIENCE = SECONDS > 60 ? 4 : 1;
-const TIMEOUT_MS = (SECONDS * 2 + 240) * 1000;
 /** On three masters of a cluster. */
 const QUEUES = ['alpha', 'beta', 'delta'] as const;
-
-const sleep = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
-
-/** What is found last, after it was looked for as long as it may be there. */
-async function last(look: () => Promise<string[]>, timeout: number): Promise<string[]> {
-  for (const end = Date.now() + timeout; ; await sleep(500)) {
-    const found = await look();
-    if (found.length === 0 || Date.now() > end) return found;
-  }
-}
 
 class Chaos {
   readonly fleet: Fleet;
@@ -44,14 +30,9 @@ class Chaos {
     this.until = Date.now() + SECONDS * 1000;
   }
 
-  /** Does something again and again until the end, at intervals of so many milliseconds on average. */
-  async repeat(interval: number, what: () => Promise<void>): Promise<void> {
-    for (;;) {
-      const pause = interval * (0.5 + Math.random());
-      if (Date.now() + pause > this.until) return;
-      await sleep(pause);
-      await what();
-    }
+  /** Does something again and again until the end. */
+  repeat(interval: number, what: () => Promise<void>): Promise<void> {
+    return repeatUntil(this.until, interval, what);
   }
 
   /** A server hangs until its tasks are those of others. */

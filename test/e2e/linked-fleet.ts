@@ -1,11 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { startGoPeer, type GoPeer } from '../support/go-peer.js';
 import type { PeerStep } from '../support/peer.js';
+import { Processes } from './chaos.js';
 import type { LinkedSettings } from './linked-process.js';
-
-const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 
 /** What a Go server does with the types of linked-process.ts. */
 const GO_BEHAVIOURS: Record<string, PeerStep[]> = {
@@ -16,19 +12,13 @@ const GO_BEHAVIOURS: Record<string, PeerStep[]> = {
   doomed: [{ do: 'skipRetry', error: 'bad luck' }],
 };
 
-export type Role = 'server' | 'client';
 export interface Ref {
   readonly queue: string;
   readonly id: string;
 }
 
-interface Member {
-  readonly role: Role;
-  readonly child: ChildProcess;
-}
-
 /** Processes that make and run linked tasks, and what they have said. Its calls may overlap. */
-export class Fleet {
+export class Fleet extends Processes {
   readonly accepted: Record<'task' | 'run' | 'batch', Ref[]> = { task: [], run: [], batch: [] };
   /** By batch: how many members its client was told it has. */
   readonly added = new Map<string, number>();
@@ -38,47 +28,10 @@ export class Fleet {
   readonly givenUp = new Set<string>();
   /** What clients were refused, by code: the messages. */
   readonly refused: Record<string, string[]> = {};
-  /** Processes that ended though nobody wanted it. */
-  readonly crashes: string[] = [];
-  /** What was done to it, how often. */
-  readonly deeds: Record<string, number> = {};
-  private readonly members: Member[] = [];
   private readonly peers: GoPeer[] = [];
 
-  constructor(private readonly settings: LinkedSettings) {}
-
-  start(role: Role): Promise<void> {
-    const program = [path('../support/run-ts.mjs'), path('./linked-process.ts'), JSON.stringify(this.settings), role];
-    const child = spawn(process.execPath, program, { stdio: ['pipe', 'pipe', 'inherit'] });
-    this.members.push({ role, child });
-    return new Promise((resolve, reject) => {
-      child.once('exit', (code, signal) => {
-        if (code !== 0 && signal !== 'SIGKILL') this.crashes.push(`a ${role} has ended with ${code ?? signal}`);
-        reject(new Error(`a ${role} ended with ${code ?? signal} before it was ready`));
-      });
-      createInterface({ input: child.stdout }).on('line', (line) => {
-        if (line === 'ready') resolve();
-        else this.hear(line);
-      });
-    });
-  }
-
-  /** kill -9 of the one that has run for longest, and another in its place. */
-  async replace(role: Role): Promise<void> {
-    this.take(role).child.kill('SIGKILL');
-    this.count(`killed ${role}`);
-    await this.start(role);
-  }
-
-  /** Stops one as a machine that hangs, until the function that is returned is called. */
-  freeze(role: Role): () => void {
-    const member = this.take(role);
-    member.child.kill('SIGSTOP');
-    this.count(`frozen ${role}`);
-    return () => {
-      member.child.kill('SIGCONT');
-      this.members.push(member);
-    };
+  constructor(settings: LinkedSettings) {
+    super('./linked-process.ts', settings);
   }
 
   /** A Go server that works one queue, in place of the last one, which is killed. */
@@ -91,21 +44,8 @@ export class Fleet {
     await peer.serve({ queues: { [queue]: 1 }, behaviours: GO_BEHAVIOURS });
   }
 
-  /** Lets those of a role end by themselves. */
-  async stop(role: Role): Promise<void> {
-    const ends = this.members
-      .filter((one) => one.role === role)
-      .map(({ child }) => {
-        const closed = new Promise((resolve) => child.once('close', resolve));
-        child.stdin!.end();
-        return closed;
-      });
-    await Promise.all(ends);
-  }
-
-  async kill(): Promise<void> {
-    for (const { child } of this.members) child.kill('SIGKILL');
-    await Promise.all(this.peers.map((peer) => peer.kill()));
+  override async kill(): Promise<void> {
+    await Promise.all([super.kill(), ...this.peers.map((peer) => peer.kill())]);
   }
 
   /** Takes in what Go servers have said, who say after an attempt how it has ended, and before it which it is. */
@@ -120,16 +60,7 @@ export class Fleet {
     }
   }
 
-  count(deed: string): void {
-    this.deeds[deed] = (this.deeds[deed] ?? 0) + 1;
-  }
-
-  private take(role: Role): Member {
-    const at = this.members.findIndex((one) => one.role === role);
-    return this.members.splice(at, 1)[0]!;
-  }
-
-  private hear(line: string): void {
+  protected hear(line: string): void {
     const [word, first, second] = line.split(' ') as [string, string, string];
     if (word === 'ran') addTo(this.attemptsOf(first), second, 1);
     else if (word === 'gaveup') this.givenUp.add(first);

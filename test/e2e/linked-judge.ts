@@ -3,6 +3,7 @@ import type { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { taskIdOfStep } from '../../lib/broker/workflows.js';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import { Keyspace, QueueKeys } from '../../lib/wire/keys.js';
+import { endStaleLeases } from './chaos.js';
 import type { Fleet, Ref } from './linked-fleet.js';
 
 const PAGE = 500;
@@ -41,10 +42,9 @@ export class Judge {
   async hurry(probes = false): Promise<void> {
     const now = Date.now() / 1000;
     for (const queue of this.queues) {
-      const { lease, timers } = this.keyspace.queue(queue);
-      // Tasks here take milliseconds: one that was claimed six seconds ago has lost its server.
-      const stale = await this.redis.zrangebyscore(lease, 0, now + 24);
-      for (const id of stale) await this.redis.zadd(lease, 'XX', Math.floor(now) - 40, id);
+      const keys = this.keyspace.queue(queue);
+      const { timers } = keys;
+      await endStaleLeases(this.redis, keys);
       const early = await this.redis.zrangebyscore(timers, now, now + (probes ? 600 : 60));
       const isHurried = (timer: string): boolean => (probes ? /^(chunk|run|batch) / : /^(chunk|run) /).test(timer);
       for (const timer of early.filter(isHurried)) await this.redis.zadd(timers, 'XX', 0, timer);

@@ -1,0 +1,125 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Cluster, Redis } from 'ioredis';
+import type { QueueKeys } from '../../lib/wire/keys.js';
+
+/* What the tests have in common that kill processes while they work. */
+
+/** How long processes are killed: longer by hand, ASYNQ_CHAOS_SECONDS=600. */
+export const SECONDS = Number(process.env.ASYNQ_CHAOS_SECONDS ?? 6);
+/** To start a process takes longer than all it does in a short run. */
+export const PATIENCE = SECONDS > 60 ? 4 : 1;
+export const TIMEOUT_MS = (SECONDS * 2 + 240) * 1000;
+
+export const sleep = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** What is found last, after it was looked for as long as it may be there. */
+export async function last(look: () => Promise<string[]>, timeout: number): Promise<string[]> {
+  for (const end = Date.now() + timeout; ; await sleep(500)) {
+    const found = await look();
+    if (found.length === 0 || Date.now() > end) return found;
+  }
+}
+
+/** Does something again and again until a time, at intervals of so many milliseconds on average. */
+export async function repeatUntil(end: number, interval: number, what: () => Promise<void>): Promise<void> {
+  for (;;) {
+    const pause = interval * (0.5 + Math.random());
+    if (Date.now() + pause > end) return;
+    await sleep(pause);
+    await what();
+  }
+}
+
+/** Lets leases end that a dead server would keep for a minute: tasks take milliseconds here, so one that was claimed six seconds ago has lost its server. */
+export async function endStaleLeases(redis: Redis | Cluster, { lease }: QueueKeys): Promise<void> {
+  const now = Date.now() / 1000;
+  const stale = await redis.zrangebyscore(lease, 0, now + 24);
+  for (const id of stale) await redis.zadd(lease, 'XX', Math.floor(now) - 40, id);
+}
+
+export type Role = 'server' | 'client';
+
+interface Member {
+  readonly role: Role;
+  readonly child: ChildProcess;
+}
+
+/** Processes of one program, which gets its settings as JSON and its role, prints `ready`, then what it does, and ends with its standard input. */
+export abstract class Processes {
+  /** Processes that ended though nobody wanted it. */
+  readonly crashes: string[] = [];
+  /** What was done to them, how often. */
+  readonly deeds: Record<string, number> = {};
+  private readonly members: Member[] = [];
+
+  /** @param program relative to this file */
+  constructor(
+    private readonly program: string,
+    private readonly settings: object,
+  ) {}
+
+  protected abstract hear(line: string): void;
+
+  start(role: Role): Promise<void> {
+    const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
+    const program = [path('../support/run-ts.mjs'), path(this.program), JSON.stringify(this.settings), role];
+    const child = spawn(process.execPath, program, { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.members.push({ role, child });
+    return new Promise((resolve, reject) => {
+      child.once('exit', (code, signal) => {
+        if (code !== 0 && signal !== 'SIGKILL') this.crashes.push(`a ${role} has ended with ${code ?? signal}`);
+        reject(new Error(`a ${role} ended with ${code ?? signal} before it was ready`));
+      });
+      createInterface({ input: child.stdout }).on('line', (line) => {
+        if (line === 'ready') resolve();
+        else this.hear(line);
+      });
+    });
+  }
+
+  /** kill -9 of the one that has run for longest, and another in its place. */
+  async replace(role: Role): Promise<void> {
+    this.take(role).child.kill('SIGKILL');
+    this.count(`killed ${role}`);
+    await this.start(role);
+  }
+
+  /** Stops one as a machine that hangs, until the function that is returned is called. */
+  freeze(role: Role): () => void {
+    const member = this.take(role);
+    member.child.kill('SIGSTOP');
+    this.count(`frozen ${role}`);
+    return () => {
+      member.child.kill('SIGCONT');
+      this.members.push(member);
+    };
+  }
+
+  /** Lets those of a role end by themselves. */
+  async stop(role: Role): Promise<void> {
+    const ends = this.members
+      .filter((one) => one.role === role)
+      .map(({ child }) => {
+        const closed = new Promise((resolve) => child.once('close', resolve));
+        child.stdin!.end();
+        return closed;
+      });
+    await Promise.all(ends);
+  }
+
+  async kill(): Promise<void> {
+    for (const { child } of this.members) child.kill('SIGKILL');
+  }
+
+  count(deed: string): void {
+    this.deeds[deed] = (this.deeds[deed] ?? 0) + 1;
+  }
+
+  private take(role: Role): Member {
+    const at = this.members.findIndex((one) => one.role === role);
+    return this.members.splice(at, 1)[0]!;
+  }
+}
