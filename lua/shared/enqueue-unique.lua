@@ -15,14 +15,11 @@ local count, id_start = (#KEYS - 4) / 2, #task_prefix + 1
 local HASHES, LOCKS, MESSAGES = 4, 4 + count, 8
 local is_first_call = resent == '0'
 
-call('LLEN', pending)
-call('ZCARD', scheduled)
-call('ZCARD', retry)
-call('ZCARD', waiting)
-if L then L.open(task_prefix, now, now_nanos) end
-
--- Moves of a debounced task that are longer keep its lock alive: others end long before it.
-local LONG_DELAY = 86400
+local holders = {} -- the id that the lock of each task holds, or false
+local existing -- how many ids of the call exist, if that is known
+local fresh, delayed, created, superseded = {}, {}, {}, {}
+local taken = {} -- by the name of a lock: the id that this call has put into it
+local reply, noted, messages = {}, 0, {}
 
 local function field(task, name)
   local value = try('HGET', task.key, name)
@@ -41,14 +38,6 @@ local function waits_for_tasks(task)
   return task.state == 'aggregating' and task.group == 'asynq:waiting'
 end
 
-local base = string.sub(task_prefix, 1, -3)
-local LOCK_START = #base + #'unique:' + 1
-
--- Who runs while another task follows it: that one may be moved by hand, with its lock.
-local function runner_key(lock)
-  return base .. 'followed:' .. string.sub(lock, LOCK_START)
-end
-
 -- A member of a group becomes part of another task, which may have read its payload already.
 local function is_unstarted(task)
   local state = task and task.state
@@ -62,39 +51,6 @@ local function is_live(task)
   return task and (task.state == 'active' or is_unstarted(task))
 end
 
--- The task of this lock that runs, or has not started, if there is one behind that which follows it.
-local function read_runner(lock)
-  local id = try('GET', runner_key(lock))
-  local runner = type(id) == 'string' and read(id)
-  return runner and is_live(runner) and field(runner, 'unique_key') == lock and runner or nil
-end
-
--- The task that a waiting one follows, while that has not ended; and the identity of its wait.
-local function read_followed(task)
-  local edge, after = field(task, 'w0'), field(task, 'after')
-  local known, ref = pcall(cjson.decode, string.sub(edge or '', 2))
-  local found, wait = pcall(cjson.decode, after or '')
-  if not known or not found or type(ref) ~= 'table' or type(wait) ~= 'table' then return nil end
-  local followed = read(ref[2])
-  if is_live(followed) then return followed, wait.d end
-end
-
--- Whether nobody would notify a task that waits for `followed`: its wait or its link is lost.
-local function is_forgotten(task, followed)
-  local link = try('HGET', base .. 'links', followed.id)
-  if type(link) ~= 'string' or not string.find(link, '"' .. task.id .. '"', 1, true) then return true end
-  return not call('ZSCORE', waiting, task.id)
-end
-
--- What a task that follows an active one, or has lost it, needs the engine of links for.
-local function needs_links(lock, owner)
-  if not is_live(owner) then owner = read_runner(lock) end
-  if not owner then return false end
-  if owner.state == 'active' then return true end
-  local followed = waits_for_tasks(owner) and read_followed(owner)
-  return followed and is_forgotten(owner, followed)
-end
-
 -- Calls `visit` for tasks in a row that have the same policy and times.
 local function each_run(visit)
   local first, at = 1, MESSAGES + count + 1
@@ -104,57 +60,6 @@ local function each_run(visit)
     first, at = last + 1, at + 5
   end
 end
-
--- The id that the lock of each task holds, or false; the locks that nobody holds; whether a task needs the engine of links.
-local holders, free, wants_links = {}, {}, false
-each_run(function(first, last, policy)
-  if policy == ONCE then return end
-  for from = first, last, 1000 do
-    local to = math.min(from + 999, last)
-    local found = call('MGET', unpack(KEYS, LOCKS + from, LOCKS + to))
-    for i = from, to do
-      local holder = found[i - from + 1]
-      holders[i] = holder
-      if not holder then free[#free + 1] = KEYS[LOCKS + i] end
-      if policy == LATEST and not L then
-        wants_links = wants_links or needs_links(KEYS[LOCKS + i], holder and read(holder))
-      end
-    end
-  end
-end)
--- For MGET a key of another type holds nothing; GET fails.
-local held = 0
-for first = 1, #free, 1000 do
-  held = held + call('EXISTS', unpack(free, first, math.min(first + 999, #free)))
-end
-for n = 1, held > 0 and #free or 0 do
-  call('GET', free[n])
-end
-if wants_links then return nil end
-
--- How many ids of the call exist; unknown when all locks are held, as few tasks are created then.
-local existing
-local has_once = string.find(policies, ONCE, 1, true)
-if has_once or #free > 0 or not is_first_call then
-  existing = 0
-  for first = 1, count, 1000 do
-    existing = existing + call('EXISTS', unpack(KEYS, HASHES + first, HASHES + math.min(first + 999, count)))
-  end
-end
--- A key of another type is no task that has run.
-if has_once and existing > 0 then
-  each_run(function(first, last, policy)
-    for i = first, policy == ONCE and last or 0 do
-      call('HLEN', KEYS[HASHES + i])
-    end
-  end)
-end
-
--- Everything is checked. From here on the script writes. Each task of the call sees those before it.
-
-local fresh, delayed, created, superseded = {}, {}, {}, {}
-local taken = {} -- by the name of a lock: the id that this call has put into it
-local reply, noted, messages = {}, 0, {}
 
 local function note(i, code, id, state, score)
   local n = noted
@@ -209,103 +114,11 @@ local function push(id, at)
   end
 end
 
--- Moves a task to where its new request belongs. Returns whether it has moved.
-local function move(task, at, policy)
-  local id, key = task.id, task.key
-  if task.state == 'pending' then
-    -- Its wait is over. To search the list for it on every trigger would hold Redis while there is a backlog.
-    if not at or policy == DEBOUNCE then return false end
-    flush()
-    call('LREM', pending, 1, id)
-    call('HDEL', key, 'pending_since')
-  elseif task.state == 'scheduled' then
-    if not at then
-      flush()
-      call('ZREM', scheduled, id)
-    end
-  elseif task.state == 'retry' then
-    local score = call('ZSCORE', retry, id)
-    -- It waits for a limit of its handler, and keeps its position.
-    local is_held = hold(task.key, score)
-    if is_held and not at then return false end
-    call('ZREM', retry, id)
-    if is_held then try('ZREM', base .. 'held', id) end
-  else
-    return false
-  end
-  if not at then
-    call('HSET', key, 'state', 'pending', 'pending_since', now_nanos)
-  elseif task.state ~= 'scheduled' then
-    call('HSET', key, 'state', 'scheduled')
-  end
-  push(id, at)
-  return true
-end
-
--- The message with another id as its last field: of a field that a message has twice, the last counts.
-local function with_id(message, id)
-  local length = #id
-  if length < 128 then return message .. '\26' .. string.char(length) .. id end
-  local bytes = { message, '\26' }
-  while length >= 128 do
-    bytes[#bytes + 1] = string.char(length % 128 + 128)
-    length = math.floor(length / 128)
-  end
-  bytes[#bytes + 1] = string.char(length)
-  return table.concat(bytes) .. id
-end
-
 local function take_lock(i, own, ttl)
   local lock = KEYS[LOCKS + i]
   call('SETEX', lock, ttl, own)
   taken[lock] = own
   return lock
-end
-
--- A task that waits for one that is over, or whose end nobody would tell it, would wait until its time is over. Returns whether it has moved.
-local function mend(owner, at)
-  local followed, deadline = read_followed(owner)
-  if followed then
-    if not L or not is_forgotten(owner, followed) then return false end
-    L.watch(followed.id, { k = 'w', to = L.place, id = owner.id, n = 0, d = deadline }, 'succeeded')
-    call('ZADD', waiting, deadline, owner.id)
-    return false
-  end
-  call('ZREM', waiting, owner.id)
-  call('HDEL', owner.key, 'group')
-  if at then
-    call('HSET', owner.key, 'state', 'scheduled')
-  else
-    call('HSET', owner.key, 'state', 'pending', 'pending_since', now_nanos)
-  end
-  push(owner.id, at)
-  return true
-end
-
-local function replace(i, owner, own, policy, message, ttl, at, limit)
-  local lock, stored = KEYS[LOCKS + i], with_id(message, owner.id)
-  if policy == DEBOUNCE and limit ~= '' then
-    local start_by = owner.state ~= 'retry' and field(owner, 'start_by') or limit
-    if tonumber(at) > tonumber(start_by) then at = start_by end
-    call('HSET', owner.key, 'msg', stored, 'trigger', own, 'start_by', start_by)
-  else
-    call('HSET', owner.key, 'msg', stored, 'trigger', own)
-  end
-  if (taken[lock] or holders[i]) ~= owner.id then
-    take_lock(i, owner.id, ttl)
-  elseif policy ~= DEBOUNCE or at - now > LONG_DELAY then
-    call('EXPIRE', lock, ttl)
-  end
-  local moved
-  if policy == LATEST and waits_for_tasks(owner) then
-    moved = mend(owner, at)
-  else
-    moved = move(owner, at, policy)
-  end
-  if moved then
-    return note(i, REPLACED, owner.id, at and 'scheduled' or 'pending', at)
-  end
-  note_as_is(i, REPLACED, owner.id, owner)
 end
 
 local function create(i, own, key, message, ttl, at, start_by)
@@ -319,20 +132,6 @@ local function create(i, own, key, message, ttl, at, start_by)
   if start_by ~= '' then add('start_by', start_by) end
   call('HSET', key, unpack(fields))
   push(own, at)
-end
-
--- The follower of an active task waits until that has ended, however it ends.
-local function follow(i, owner, own, key, message, ttl, at, deadline)
-  local till = tonumber(deadline)
-  local refs = { { L.place, owner.id } }
-  local after = { refs = refs, onFailure = 'run', onTimeout = 'run', deadline = till }
-  L.watch(owner.id, { k = 'w', to = L.place, id = own, n = 0, d = till }, 'succeeded')
-  L.create({ id = own, message = message, processAt = at and tonumber(at), after = after })
-  local lock = take_lock(i, own, ttl)
-  call('HSET', key, 'unique_key', lock)
-  call('SET', runner_key(lock), owner.id, 'EX', ttl)
-  created[key] = true
-  note(i, FOLLOWS, own, 'waiting', deadline)
 end
 
 -- Whether an earlier call has done this: it made the id, or stored the message under the id.
@@ -357,6 +156,14 @@ local function note_full(i, own)
   note(i, FULL, own, nil, tostring(call('LLEN', pending) + #fresh))
 end
 
+local replace, latest
+if string.find(policies, '[pdls]') then
+  -- Includes shared/replacing.lua
+end
+if string.find(policies, LATEST, 1, true) then
+  -- Includes shared/following.lua
+end
+
 local function enqueue(i, policy, ttl, at, limit)
   local key, lock = KEYS[HASHES + i], KEYS[LOCKS + i]
   local holder = taken[lock] or holders[i]
@@ -373,7 +180,7 @@ local function enqueue(i, policy, ttl, at, limit)
   if holder and policy == EXISTING then return note_found(i, holder) end
   local owner = holder and read(holder)
   if policy == LATEST and not is_live(owner) then
-    owner = read_runner(lock) or owner
+    owner = latest.read_runner(lock) or owner
     holder = owner and owner.id or holder
   end
   if owner and not is_first_call and field(owner, 'trigger') == own then
@@ -385,7 +192,7 @@ local function enqueue(i, policy, ttl, at, limit)
   if holder and (not replaces or policy == REPLACE) then return note_as_is(i, DUPLICATE, holder, owner) end
   if exists(key) then return note(i, CONFLICT, own) end
   if policy == LATEST and owner and owner.state == 'active' then
-    return follow(i, owner, own, key, message, ttl, at, limit)
+    return latest.follow(i, owner, own, key, message, ttl, at, limit)
   end
   if is_full(at) then return note_full(i, own) end
   create(i, own, key, message, ttl, at, policy == DEBOUNCE and limit or '')
@@ -395,6 +202,57 @@ local function enqueue(i, policy, ttl, at, limit)
   end
 end
 
+call('LLEN', pending)
+call('ZCARD', scheduled)
+call('ZCARD', retry)
+call('ZCARD', waiting)
+if L then L.open(task_prefix, now, now_nanos) end
+
+-- The locks that nobody holds; whether a task needs the engine of links.
+local free, wants_links = {}, false
+each_run(function(first, last, policy)
+  if policy == ONCE then return end
+  for from = first, last, 1000 do
+    local to = math.min(from + 999, last)
+    local found = call('MGET', unpack(KEYS, LOCKS + from, LOCKS + to))
+    for i = from, to do
+      local holder = found[i - from + 1]
+      holders[i] = holder
+      if not holder then free[#free + 1] = KEYS[LOCKS + i] end
+      if policy == LATEST and not L then
+        wants_links = wants_links or latest.needs_links(KEYS[LOCKS + i], holder and read(holder))
+      end
+    end
+  end
+end)
+-- For MGET a key of another type holds nothing; GET fails.
+local held = 0
+for first = 1, #free, 1000 do
+  held = held + call('EXISTS', unpack(free, first, math.min(first + 999, #free)))
+end
+for n = 1, held > 0 and #free or 0 do
+  call('GET', free[n])
+end
+if wants_links then return nil end
+
+-- Unknown when all locks are held, as few tasks are created then.
+local has_once = string.find(policies, ONCE, 1, true)
+if has_once or #free > 0 or not is_first_call then
+  existing = 0
+  for first = 1, count, 1000 do
+    existing = existing + call('EXISTS', unpack(KEYS, HASHES + first, HASHES + math.min(first + 999, count)))
+  end
+end
+-- A key of another type is no task that has run.
+if has_once and existing > 0 then
+  each_run(function(first, last, policy)
+    for i = first, policy == ONCE and last or 0 do
+      call('HLEN', KEYS[HASHES + i])
+    end
+  end)
+end
+
+-- Everything is checked. From here on the script writes. Each task of the call sees those before it.
 each_run(function(first, last, policy, ttl, at, limit)
   if at == '' then at = nil end
   for i = first, last do
