@@ -21,8 +21,9 @@
 -- Returns
 --   nothing was done and nothing is returned when a task is to follow an active one: enqueueUniqueLinked does that; else packed, of each task of which
 --   there is more to say: index; 1 duplicate, 2 conflict, 3 existing, 4 replaced, 5 created and waiting, 6 no room; the id of
---   the other task, or its own; state and score, each '' when unknown (6: how many are pending); the parcels, packed as in links/deliver.lua; the message of each existing task, in
---   order, '' when unknown
+--   the other task, or its own; state and score, each '' when unknown (6: how many are pending). Of most there is less: index; 7, 8, 9 existing, with
+--   a message, and pending, active, completed, 10 replaced, and as its call wants it; the id of the other task. Then the parcels, packed as in
+--   links/deliver.lua; the message of each existing task, in order, '' when unknown
 
 local L -- the engine of links, which `enqueueUniqueLinked` has: shared/linked.lua
 -- Includes shared/enqueue-unique.lua

@@ -6,9 +6,11 @@
 local EXISTING, REPLACE, DEBOUNCE, LATEST, SUPERSEDE, ONCE = 'e', 'p', 'd', 'l', 's', 'o'
 -- What became of a task, for its reply.
 local DUPLICATE, CONFLICT, FOUND, REPLACED, FOLLOWS, FULL = 1, 2, 3, 4, 5, 6
+-- The same in fewer words, for most tasks: found, with a message and in such a state; replaced, and as its call wants it.
+local FOUND_IN, MOVED = { pending = 7, active = 8, completed = 9 }, 10
 local MADE_ID = 'i'
 
-local call, try, type = redis.call, redis.pcall, type
+local call, try, type, keys, argv = redis.call, redis.pcall, type, KEYS, ARGV
 local pending, scheduled, retry, waiting = unpack(KEYS, 1, 4)
 local task_prefix, now, now_nanos, resent, policies, cancel, room, copied = unpack(ARGV, 1, 8)
 local count, id_start = (#KEYS - 4) / 2, #task_prefix + 1
@@ -28,8 +30,7 @@ end
 
 -- A task, if it exists. Its other fields are read when they are needed.
 local function read(id)
-  local key = task_prefix .. id
-  local found = try('HMGET', key, 'state', 'group')
+  local found = try('HMGET', task_prefix .. id, 'state', 'group')
   if not found[1] then return nil end
   return { id = id, key = key, state = found[1], group = found[2] }
 end
@@ -55,8 +56,8 @@ end
 local function each_run(visit)
   local first, at = 1, MESSAGES + count + 1
   while first <= count do
-    local last = tonumber(ARGV[at])
-    visit(first, last, unpack(ARGV, at + 1, at + 4))
+    local last = tonumber(argv[at])
+    visit(first, last, unpack(argv, at + 1, at + 4))
     first, at = last + 1, at + 5
   end
 end
@@ -65,6 +66,12 @@ local function note(i, code, id, state, score)
   local n = noted
   reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4], reply[n + 5] = i, code, id, state or '', score or ''
   noted = n + 5
+end
+
+local function note_short(i, code, id)
+  local n = noted
+  reply[n + 1], reply[n + 2], reply[n + 3] = i, code, id
+  noted = n + 3
 end
 
 local function flush()
@@ -91,18 +98,19 @@ local function write_again(i, id, state)
   copied = '0'
   if state then
     call('HSET', task_prefix .. id, 'state', state)
-  elseif KEYS[LOCKS + i] ~= KEYS[HASHES + i] then
-    call('SET', KEYS[LOCKS + i], id, 'KEEPTTL')
+  elseif keys[LOCKS + i] ~= keys[HASHES + i] then
+    call('SET', keys[LOCKS + i], id, 'KEEPTTL')
   end
 end
 
 -- A task that is there already, with its message.
 local function note_found(i, id)
   local found = try('HMGET', task_prefix .. id, 'state', 'msg')
-  local state = found[1]
-  messages[#messages + 1] = found[2] or ''
+  local state, message = found[1], found[2]
+  messages[#messages + 1] = message or ''
   write_again(i, id, state)
-  if state == 'pending' or state == 'active' or state == 'completed' then return note(i, FOUND, id, state) end
+  local short = message and FOUND_IN[state]
+  if short then return note_short(i, short, id) end
   note_as_is(i, FOUND, id, state and read(id))
 end
 
@@ -115,7 +123,7 @@ local function push(id, at)
 end
 
 local function take_lock(i, own, ttl)
-  local lock = KEYS[LOCKS + i]
+  local lock = keys[LOCKS + i]
   call('SETEX', lock, ttl, own)
   taken[lock] = own
   return lock
@@ -123,14 +131,17 @@ end
 
 local function create(i, own, key, message, ttl, at, start_by)
   created[key] = true
-  local fields = { 'msg', message, 'state', at and 'scheduled' or 'pending' }
-  local function add(name, value)
-    fields[#fields + 1], fields[#fields + 2] = name, value
+  local fields, n = { 'msg', message, 'state', 'pending', 'pending_since', now_nanos }, 6
+  if at then fields[4], n = 'scheduled', 4 end
+  if ttl ~= '' then
+    fields[n + 1], fields[n + 2] = 'unique_key', take_lock(i, own, ttl)
+    n = n + 2
   end
-  if not at then add('pending_since', now_nanos) end
-  if ttl ~= '' then add('unique_key', take_lock(i, own, ttl)) end
-  if start_by ~= '' then add('start_by', start_by) end
-  call('HSET', key, unpack(fields))
+  if start_by ~= '' then
+    fields[n + 1], fields[n + 2] = 'start_by', start_by
+    n = n + 2
+  end
+  call('HSET', key, unpack(fields, 1, n))
   push(own, at)
 end
 
@@ -165,10 +176,10 @@ if string.find(policies, LATEST, 1, true) then
 end
 
 local function enqueue(i, policy, ttl, at, limit)
-  local key, lock = KEYS[HASHES + i], KEYS[LOCKS + i]
+  local key, lock = keys[HASHES + i], keys[LOCKS + i]
   local holder = taken[lock] or holders[i]
   if holder and policy == EXISTING and is_first_call then return note_found(i, holder) end
-  local message, own = ARGV[MESSAGES + i], string.sub(key, id_start)
+  local message, own = argv[MESSAGES + i], string.sub(key, id_start)
   if not is_first_call and exists(key) and note_known(i, own, message) then return end
   if policy == ONCE then
     local is_there = exists(key)
@@ -214,13 +225,13 @@ each_run(function(first, last, policy)
   if policy == ONCE then return end
   for from = first, last, 1000 do
     local to = math.min(from + 999, last)
-    local found = call('MGET', unpack(KEYS, LOCKS + from, LOCKS + to))
+    local found = call('MGET', unpack(keys, LOCKS + from, LOCKS + to))
     for i = from, to do
       local holder = found[i - from + 1]
       holders[i] = holder
-      if not holder then free[#free + 1] = KEYS[LOCKS + i] end
+      if not holder then free[#free + 1] = keys[LOCKS + i] end
       if policy == LATEST and not L then
-        wants_links = wants_links or latest.needs_links(KEYS[LOCKS + i], holder and read(holder))
+        wants_links = wants_links or latest.needs_links(keys[LOCKS + i], holder and read(holder))
       end
     end
   end
@@ -240,14 +251,14 @@ local has_once = string.find(policies, ONCE, 1, true)
 if has_once or #free > 0 or not is_first_call then
   existing = 0
   for first = 1, count, 1000 do
-    existing = existing + call('EXISTS', unpack(KEYS, HASHES + first, HASHES + math.min(first + 999, count)))
+    existing = existing + call('EXISTS', unpack(keys, HASHES + first, HASHES + math.min(first + 999, count)))
   end
 end
 -- A key of another type is no task that has run.
 if has_once and existing > 0 then
   each_run(function(first, last, policy)
     for i = first, policy == ONCE and last or 0 do
-      call('HLEN', KEYS[HASHES + i])
+      call('HLEN', keys[HASHES + i])
     end
   end)
 end

@@ -4,6 +4,13 @@
 -- Moves of a debounced task that are longer keep its lock alive: others end long before it.
 local LONG_DELAY = 86400
 
+-- Most tasks of a call have the same time, which is text.
+local last_at, last_is_long
+local function is_long(at)
+  if at ~= last_at then last_at, last_is_long = at, at - now > LONG_DELAY end
+  return last_is_long
+end
+
 -- Moves a task to where its new request belongs. Returns whether it has moved.
 local function move(task, at, policy)
   local id, key = task.id, task.key
@@ -51,7 +58,8 @@ local function with_id(message, id)
 end
 
 function replace(i, owner, own, policy, message, ttl, at, limit)
-  local lock, stored = KEYS[LOCKS + i], with_id(message, owner.id)
+  local wanted = at
+  local lock, stored = keys[LOCKS + i], with_id(message, owner.id)
   if policy == DEBOUNCE and limit ~= '' then
     local start_by = owner.state ~= 'retry' and field(owner, 'start_by') or limit
     if tonumber(at) > tonumber(start_by) then at = start_by end
@@ -61,7 +69,7 @@ function replace(i, owner, own, policy, message, ttl, at, limit)
   end
   if (taken[lock] or holders[i]) ~= owner.id then
     take_lock(i, owner.id, ttl)
-  elseif policy ~= DEBOUNCE or at - now > LONG_DELAY then
+  elseif policy ~= DEBOUNCE or is_long(at) then
     call('EXPIRE', lock, ttl)
   end
   local moved
@@ -70,6 +78,7 @@ function replace(i, owner, own, policy, message, ttl, at, limit)
   else
     moved = move(owner, at, policy)
   end
+  if moved and at == wanted then return note_short(i, MOVED, owner.id) end
   if moved then
     return note(i, REPLACED, owner.id, at and 'scheduled' or 'pending', at)
   end

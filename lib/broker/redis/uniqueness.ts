@@ -74,7 +74,7 @@ export class RedisUniqueness implements UniquenessRole {
     });
     const [packed, parcels, ...messages] = reply as [Buffer, Buffer, ...Buffer[]];
     return {
-      replies: readRepeats(requests.length, packed, messages),
+      replies: readRepeats(requests, packed, messages),
       ...readCaused(queue, parcels),
       copies: acknowledge && copies && { ...copies, isEnough: isEnough(copies, acknowledge) },
     };

@@ -80,29 +80,54 @@ const CODES: readonly (RepeatReply['status'] | undefined)[] = [
   'replaced',
   'enqueued',
 ];
+/** Codes without state and score: existing, with a message, in such a state. */
+const FOUND_IN = new Map<number, TaskState>([
+  [7, 'pending'],
+  [8, 'active'],
+  [9, 'completed'],
+]);
+const MOVED = 10;
 const ENQUEUED: RepeatReply = { status: 'enqueued' };
 
 /**
  * @param packed what enqueue-unique.lua says of some of the requests
  * @param messages of the existing tasks
  */
-export function readRepeats(count: number, packed: Buffer, messages: readonly Buffer[]): (RepeatReply | Full)[] {
-  const replies: (RepeatReply | Full)[] = Array.from({ length: count }, () => ENQUEUED);
+export function readRepeats(
+  requests: readonly RepeatRequest[],
+  packed: Buffer,
+  messages: readonly Buffer[],
+): (RepeatReply | Full)[] {
+  const replies: (RepeatReply | Full)[] = requests.map(() => ENQUEUED);
   const reader = new PackedReader(packed);
   let found = 0;
+  const nextMessage = (): TaskMessage | undefined => readMessage(messages[found++]!);
   while (reader.more()) {
-    const index = reader.count();
-    const code = reader.count();
-    const status = CODES[code]!;
-    const id = reader.text();
-    const state = readState(reader.text());
-    const score = reader.text();
-    const message = status === 'existing' ? readMessage(messages[found++]!) : undefined;
-    const processAt = score === '' ? undefined : readScore(score);
-    replies[index - 1] =
-      code === FULL ? { pending: Number(score) } : { status, owner: { id, state, message, processAt } };
+    const index = reader.count() - 1;
+    replies[index] = readRepeat(reader, requests[index]!, nextMessage);
   }
   return replies;
+}
+
+function readRepeat(
+  reader: PackedReader,
+  { processAt: wanted }: RepeatRequest,
+  nextMessage: () => TaskMessage | undefined,
+): RepeatReply | Full {
+  const code = reader.count();
+  const id = reader.text();
+  const known = FOUND_IN.get(code);
+  if (known) return { status: 'existing', owner: { id, state: known, message: nextMessage(), processAt: undefined } };
+  if (code === MOVED) {
+    const state = wanted === undefined ? 'pending' : 'scheduled';
+    return { status: 'replaced', owner: { id, state, message: undefined, processAt: wanted } };
+  }
+  const status = CODES[code]!;
+  const state = readState(reader.text());
+  const score = reader.text();
+  if (code === FULL) return { pending: Number(score) };
+  const message = status === 'existing' ? nextMessage() : undefined;
+  return { status, owner: { id, state, message, processAt: score === '' ? undefined : readScore(score) } };
 }
 
 /** @param packed what describe-locks.lua says of each lock */
