@@ -23,6 +23,33 @@ end
 local routes, count, id_start = ARGV[5], #ARGV[5], #ARGV[1] + 1
 local resent = ARGV[4] ~= '0'
 
+-- Pending tasks with a lock each, when no task and no lock is there already: what follows prepares for any route, and for what is in the way.
+-- No two of the call may have one id or one lock.
+if not (note_rows or room or F or string.find(routes, '[^P]')) then
+  local keys, argv, last, seen, there = KEYS, ARGV, 3 + 2 * count, {}, 0
+  for first = 4, last, 1000 do
+    there = there + call('EXISTS', unpack(keys, first, math.min(first + 999, last)))
+  end
+  for i = 4, there == 0 and last or 0 do
+    local key = keys[i]
+    if seen[key] then there = there + 1 end
+    seen[key] = true
+  end
+  if there == 0 then
+    call('LLEN', keys[1])
+    local now_nanos, ids = argv[3], {}
+    for i = 1, count do
+      local key, lock = keys[3 + i], keys[3 + count + i]
+      local id = string.sub(key, id_start)
+      call('SETEX', lock, argv[5 + count + i], id)
+      call('HSET', key, 'msg', argv[5 + i], 'state', 'pending', 'pending_since', now_nanos, 'unique_key', lock)
+      ids[i] = id
+    end
+    spread('LPUSH', keys[1], ids)
+    return {}
+  end
+end
+
 local existing = 0
 for first = 1, count, 1000 do
   existing = existing + call('EXISTS', unpack(KEYS, first + 3, math.min(first + 999, count) + 3))

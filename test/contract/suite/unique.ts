@@ -57,6 +57,27 @@ export function exerciseUnique(it: DriverTest): void {
       expect(Object.keys((await driver.queue()).tasks)).toEqual(['a']);
     });
 
+    it('is created beside thousands in one call, each with a lock, and decided alone where one is in the way', async ({
+      driver,
+    }) => {
+      const own = (id: string, lock = id) => request({ id, uniqueKey: lockKey(driver, lock) }, { uniqueTtl: 60 });
+      const first = Array.from({ length: 2_500 }, (_, n) => own(`n${n}`));
+      expect(await driver.enqueue(first)).toEqual(first.map(() => 'enqueued'));
+      const { pending, tasks, locks } = await driver.queue();
+      expect(pending).toEqual(first.map(({ message }) => message.id));
+      for (const { message } of first) {
+        expect(tasks[message.id]).toMatchObject({ state: 'pending', uniqueKey: message.uniqueKey });
+        expect(locks[message.uniqueKey]?.owner).toBe(message.id);
+      }
+      const second = Array.from({ length: 2_500 }, (_, n) => own(`m${n}`));
+      second[1_999] = own('held', 'n7');
+      expect(await driver.enqueue(second)).toEqual(second.map((_, n) => (n === 1_999 ? 'duplicate' : 'enqueued')));
+      expect((await driver.queue()).pending).toHaveLength(4_999);
+      const mixed = [own('a'), own('b', 'a'), own('c'), own('c', 'd'), own('e')];
+      expect(await driver.enqueue(mixed)).toEqual(['enqueued', 'duplicate', 'enqueued', 'conflict', 'enqueued']);
+      expect((await driver.queue()).locks[lockKey(driver, 'd')]).toBeUndefined();
+    });
+
     it('is a duplicate rather than a conflict when it is both', async ({ driver }) => {
       await driver.enqueue([unique(driver, 'a')]);
       expect(await driver.enqueue([unique(driver, 'a')])).toEqual(['duplicate']);
