@@ -32,6 +32,9 @@ const CLOCK_SKEW_SECONDS = 10;
 export const isForfeit = ({ expiresAt }: Lease, now: number): boolean =>
   floorSeconds(now) > expiresAt + RECOVERY_GRACE_SECONDS - CLOCK_SKEW_SECONDS;
 
+/** What a handler has returned: text, which is stored as UTF-8, or bytes. Whoever reads it may get either. */
+export type StoredResult = string | Buffer;
+
 export interface LeasedTask {
   readonly lease: Lease;
   readonly message: TaskMessage;
@@ -64,7 +67,7 @@ export type Settlement =
       readonly kind: 'done';
       readonly lease: Lease;
       readonly uniqueKey: string;
-      readonly result?: Buffer | undefined;
+      readonly result?: StoredResult | undefined;
       /** The step whose result this is, as the claim has returned it. */
       readonly step?: Extract<Watcher, { k: 'r' }> | undefined;
       /** The batch that it is a member of, when the claim has returned nobody else who watches it. */
@@ -78,7 +81,7 @@ export type Settlement =
       readonly lease: Lease;
       readonly message: TaskMessage;
       readonly expiresAt: number;
-      readonly result?: Buffer;
+      readonly result?: StoredResult | undefined;
     }
   /** Failed, to run again at `retryAt`. Counted as processed and failed only when `countAsFailure`. */
   | {

@@ -1,3 +1,4 @@
+import type { StoredResult } from './consumer.js';
 import type { EnqueueRequest } from './enqueue-request.js';
 import type { Caused, FailurePolicy, MarkRequest } from './links.js';
 
@@ -132,7 +133,12 @@ export interface WorkflowsRole {
    *
    * @param since when the run has started, if a task of it asks: then nothing is read that this process has stored itself
    */
-  results(queue: string, run: string, steps: readonly string[], since?: string): Promise<(Buffer | undefined)[]>;
+  results(
+    queue: string,
+    run: string,
+    steps: readonly string[],
+    since?: string,
+  ): Promise<readonly (StoredResult | undefined)[]>;
   /**
    * Results of the steps before this one, by name, in the order in which it names them; without those that
    * have none. `undefined` without such a run. `since` as above.
@@ -142,7 +148,7 @@ export interface WorkflowsRole {
     run: string,
     step: string,
     since?: string,
-  ): Promise<ReadonlyMap<string, Buffer> | undefined>;
+  ): Promise<ReadonlyMap<string, StoredResult> | undefined>;
   /**
    * Ends a run: what waits is cancelled, tasks that no server has claimed yet are deleted, and the ids of
    * those that may be under way are returned for the caller to cancel.

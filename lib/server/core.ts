@@ -1,7 +1,7 @@
-import type { Broker, WakeListener, WakeSource } from '../broker/broker.js';
+import type { Broker, StoredResult, WakeListener, WakeSource } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
-import { jsonCodec } from '../task/codec.js';
+import { encodeJson } from '../task/codec.js';
 import type { TaskContexts } from '../task/contexts.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { TaskHandlerEntry } from './attempt/handler.js';
@@ -39,7 +39,7 @@ export interface CoreDeps {
   readonly tracing: Tracing | undefined;
   readonly contexts: TaskContexts | undefined;
   /** Default: bytes as they are, anything else as JSON. */
-  readonly encodeResult: ((result: unknown) => Buffer | undefined) | undefined;
+  readonly encodeResult: ((result: unknown) => StoredResult | undefined) | undefined;
 }
 
 /**
@@ -160,9 +160,4 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     this.loops.placesChanged();
     this.waker.onLost();
   }
-}
-
-function encodeJson(result: unknown): Buffer | undefined {
-  const bytes = jsonCodec.encode(result);
-  return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

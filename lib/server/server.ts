@@ -1,5 +1,5 @@
 import { finishesWithin } from '../async.js';
-import type { Broker } from '../broker/broker.js';
+import type { Broker, StoredResult } from '../broker/broker.js';
 import { InvalidOptionError } from '../errors.js';
 import { AsynqEvents, type TaskOutcome } from '../events/events.js';
 import { Relay } from '../links/relay.js';
@@ -29,10 +29,9 @@ export interface ServerDeps {
   /** What tasks see of their batch. Default: nothing. */
   readonly contexts?: TaskContexts | undefined;
   /**
-   * Turns what a handler returned into the bytes of its result. Default: bytes as they are,
-   * anything else as JSON.
+   * Turns what a handler returned into its result. Default: bytes as they are, anything else as JSON.
    */
-  readonly encodeResult?: (result: unknown) => Buffer | undefined;
+  readonly encodeResult?: (result: unknown) => StoredResult | undefined;
 }
 
 /** Runs the tasks of some queues. It never closes the broker. */

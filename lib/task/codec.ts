@@ -22,13 +22,23 @@ export interface PayloadCodec {
  */
 export const jsonCodec = {
   encode(value: unknown): Buffer | undefined {
-    if (value === undefined) return undefined;
-    return copyOfBytes(value) ?? Buffer.from(stringify(value));
+    const encoded = encodeJson(value);
+    return typeof encoded === 'string' ? Buffer.from(encoded) : encoded;
   },
   decode(bytes: Buffer): unknown {
-    return bytes.length === 0 ? undefined : parse(bytes.toString());
+    return decodeJson(bytes);
   },
 } satisfies PayloadCodec;
+
+/** As {@link jsonCodec}, but JSON is still text. */
+export function encodeJson(value: unknown): string | Buffer | undefined {
+  if (value === undefined) return undefined;
+  return copyOfBytes(value) ?? stringify(value);
+}
+
+/** As {@link jsonCodec}, also of text. @throws SyntaxError */
+export const decodeJson = (encoded: string | Buffer): unknown =>
+  encoded.length === 0 ? undefined : parse(typeof encoded === 'string' ? encoded : encoded.toString());
 
 /**
  * Only bytes, in both directions: for images, protobuf and the like. Other values (but `undefined`)

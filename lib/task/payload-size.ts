@@ -10,14 +10,20 @@ const MAX_VALUE_BYTES = 512 * 1024 * 1024;
 export const checkMaxPayloadSize = (value: unknown = DEFAULT_MAX_PAYLOAD_BYTES, name = 'maxPayloadSize'): number =>
   requireInteger(value, `${name} (bytes)`, InvalidOptionError, { least: 1, most: MAX_VALUE_BYTES });
 
+/** UTF-8 has no more bytes for a character of JavaScript. */
+const MAX_BYTES_PER_CHARACTER = 3;
+
 /**
+ * @param bytes or text, which is stored as UTF-8
  * @param what what the bytes are, as in `payload of task "x"`
  * @throws InvalidTaskError when there are more than `most`
  */
-export function requirePayloadSize<T extends Uint8Array | undefined>(bytes: T, most: number, what: string): T {
-  if (bytes === undefined || bytes.length <= most) return bytes;
+export function requirePayloadSize<T extends Uint8Array | string | undefined>(bytes: T, most: number, what: string): T {
+  if (bytes === undefined || bytes.length * MAX_BYTES_PER_CHARACTER <= most) return bytes;
+  const size = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length;
+  if (size <= most) return bytes;
   throw new InvalidTaskError(
-    `${what} has ${bytes.length} bytes; the most is ${most} (maxPayloadSize). ` +
+    `${what} has ${size} bytes; the most is ${most} (maxPayloadSize). ` +
       'Store large data elsewhere and pass a reference, or raise maxPayloadSize',
   );
 }

@@ -1,5 +1,6 @@
+import type { StoredResult } from '../broker/broker.js';
 import type { RunState, StepState, StoredRun, WorkflowsRole } from '../broker/workflows.js';
-import { jsonCodec } from '../task/codec.js';
+import { decodeJson } from '../task/codec.js';
 
 /** What became of a step. */
 export type StepOutcome<Result = unknown> =
@@ -17,13 +18,24 @@ export interface WorkflowOutcome<Steps extends object = Record<string, unknown>>
 const RESULTS_PER_CALL = 500;
 
 /** The value of a stored result: servers store results as JSON, and bytes, which stay bytes, as they are. */
-export function decodeResult(bytes: Buffer | undefined): unknown {
-  if (bytes === undefined) return undefined;
+export function decodeResult(stored: StoredResult | undefined): unknown {
+  if (stored === undefined) return undefined;
   try {
-    return jsonCodec.decode(bytes);
+    return decodeJson(stored);
   } catch {
-    return bytes;
+    return Buffer.from(stored as string);
   }
+}
+
+/** Each as a property of its own, whatever its name is. */
+export function decodeResults(stored: ReadonlyMap<string, StoredResult>): Record<string, unknown> {
+  const results: Record<string, unknown> = {};
+  for (const [name, result] of stored) {
+    const value = decodeResult(result);
+    if (name !== '__proto__') results[name] = value;
+    else Object.defineProperty(results, name, { value, enumerable: true, configurable: true, writable: true });
+  }
+  return results;
 }
 
 /**

@@ -8,7 +8,7 @@ import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { nearest } from '../validation.js';
 import { requireNoCycle, type Step } from './graph.js';
 import { requireName, requireShort, SEPARATOR, workflowOf } from './names.js';
-import { decodeResult, readResults } from './outcome.js';
+import { decodeResult, decodeResults, readResults } from './outcome.js';
 import { toNewSteps } from './prepare.js';
 import { cancelRun, type RunDeps } from './run-actions.js';
 import { toStep } from './steps.js';
@@ -57,7 +57,7 @@ export class StepContext implements WorkflowContext {
   private async resultsBefore(): Promise<Readonly<Record<string, unknown>>> {
     const results = await this.deps.broker.workflows.resultsBefore(this.queue, this.id, this.step, this.link.since);
     if (!results) throw new WorkflowNotFoundError(this.queue, this.id);
-    return Object.fromEntries(Array.from(results, ([name, result]) => [name, decodeResult(result)]));
+    return decodeResults(results);
   }
 
   async add(

@@ -9,6 +9,7 @@ import {
   LEASE_SECONDS,
   type Settlement,
   type SettleStatus,
+  type StoredResult,
 } from '../broker.js';
 import { FairPending } from './fair-pending.js';
 import type { LinkEngine } from './links/engine.js';
@@ -100,8 +101,13 @@ function notifyOfEnd(links: LinkEngine, place: string, item: Settlement, result:
   if (item.kind === 'archive' || item.kind === 'retry') links.retain(place, id);
   if (item.kind === 'archive') links.ended(place, id, false, item.reason || ARCHIVED);
   else if (item.kind === 'done' && item.revoked) links.ended(place, id, false, item.reason || REVOKED);
-  else if (item.kind === 'done' || item.kind === 'complete') links.ended(place, id, true, '', item.result ?? result);
+  else if (item.kind === 'done' || item.kind === 'complete') {
+    links.ended(place, id, true, '', item.result === undefined ? result : bytesOf(item.result));
+  }
 }
+
+/** A copy. */
+const bytesOf = (result: StoredResult): Buffer => Buffer.from(result as string);
 
 export function withLinks(links: LinkEngine, task: LeasedTask): LeasedTask {
   const watchers = links.watchersOf(wellFormed(task.lease.queue), wellFormed(task.lease.id));
@@ -134,7 +140,7 @@ function settle(store: QueueStore, item: Settlement, id: string, record: TaskRec
       return store.locks.release(wellFormed(item.uniqueKey), id, now);
     case 'complete':
       record.state = 'completed';
-      if (item.result) record.result = Buffer.from(item.result);
+      if (item.result !== undefined) record.result = bytesOf(item.result);
       store.completed.set(id, item.expiresAt);
       return store.locks.release(wellFormed(item.message.uniqueKey), id, now);
     case 'retry':

@@ -1,24 +1,33 @@
-import type { Settlement, SettleStatus } from '../broker.js';
+import type { Settlement, SettleStatus, StoredResult } from '../broker.js';
 
 /** Bytes, as counted below, of the latest results that are kept at least; at most it is twice as many. */
 const KEPT_BYTES = 4 * 1024 * 1024;
-/** Bytes of memory that a result takes, about, but for its key and its own bytes: a full store takes 9 MiB, measured. */
-const ENTRY_BYTES = 200;
+/**
+ * Bytes of memory that a result takes, about, but for its name and its own bytes, and more if it is no text; and a run. A full store
+ * takes 9 MiB of text, measured.
+ */
+const RESULT_BYTES = 100;
+const BUFFER_BYTES = 100;
+const RUN_BYTES = 300;
 /** Bytes. A larger result is read. */
 const LARGEST_RESULT = 4096;
+
+/** The results of a run that this process has stored, by the names of the steps. */
+interface RunResults {
+  readonly queue: string;
+  readonly since: string;
+  readonly steps: Map<string, StoredResult>;
+}
 
 /**
  * Results of steps that this process has stored in Redis: mostly it also runs the step after them, which need not read
  * them then. The result of a step never changes within a run, and a run is known by its start.
  */
 export class StoredResults {
-  /**
-   * By the keys of steps, with a character per byte: thousands of strings cost Node's garbage collector less than as many buffers,
-   * and hold no memory that they share with others.
-   */
-  private latest = new Map<string, string>();
+  /** By the ids of runs. Of runs with one id in two queues only the last one is kept. */
+  private latest = new Map<string, RunResults>();
   /** Those before: let go all at once, which costs less than a deletion per result. */
-  private earlier: ReadonlyMap<string, string> = new Map();
+  private earlier: ReadonlyMap<string, RunResults> = new Map();
   /** Of the latest ones. */
   private bytes = 0;
 
@@ -30,32 +39,33 @@ export class StoredResults {
       const { step, lease, result } = item;
       // The run of another queue has the result when a parcel has brought it.
       if (!result?.length || result.length > LARGEST_RESULT || step.to !== lease.queue) continue;
-      this.keep(prefixOf(step.to, step.run, item.step.since) + step.step, result);
+      this.keep(step.to, step.run, item.step.since, step.step, result);
     }
   }
 
-  /** The results of these steps, in order; undefined unless all of them are here. */
-  all(queue: string, run: string, since: string, steps: readonly string[]): Buffer[] | undefined {
-    const prefix = prefixOf(queue, run, since);
-    const found: Buffer[] = [];
-    for (const step of steps) {
-      const key = prefix + step;
-      const result = this.latest.get(key) ?? this.earlier.get(key);
-      if (result === undefined) return undefined;
-      found.push(Buffer.from(result, 'latin1'));
-    }
-    return found;
+  /** Of one run: a look-up by the names of its steps. */
+  of(queue: string, run: string, since: string): (step: string) => StoredResult | undefined {
+    const latest = matching(this.latest.get(run), queue, since)?.steps;
+    const earlier = matching(this.earlier.get(run), queue, since)?.steps;
+    return (step) => latest?.get(step) ?? earlier?.get(step);
   }
 
-  private keep(key: string, result: Buffer): void {
-    this.bytes += key.length + result.length + ENTRY_BYTES;
+  private keep(queue: string, run: string, since: string, step: string, result: StoredResult): void {
+    let results = matching(this.latest.get(run), queue, since);
+    this.bytes += step.length + result.length + RESULT_BYTES;
+    if (typeof result !== 'string') this.bytes += BUFFER_BYTES;
+    if (!results) this.bytes += run.length + RUN_BYTES;
     if (this.bytes > KEPT_BYTES) {
       this.earlier = this.latest;
       this.latest = new Map();
       this.bytes = 0;
+      results = undefined;
     }
-    this.latest.set(key, result.toString('latin1'));
+    if (!results) this.latest.set(run, (results = { queue, since, steps: new Map() }));
+    // Bytes may be a view of memory that they share with others.
+    results.steps.set(step, typeof result === 'string' ? result : Buffer.copyBytesFrom(result));
   }
 }
 
-const prefixOf = (queue: string, run: string, since: string): string => `${since} ${queue} ${run}\0`;
+const matching = (results: RunResults | undefined, queue: string, since: string): RunResults | undefined =>
+  results?.since === since && results.queue === queue ? results : undefined;

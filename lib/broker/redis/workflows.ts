@@ -108,11 +108,11 @@ export class RedisWorkflows implements WorkflowsRole {
     return found;
   }
 
-  async results(queue: string, run: string, steps: readonly string[], since?: string): Promise<(Buffer | undefined)[]> {
-    return steps.length > 0 ? this.reads.named(queue, run, steps, since) : [];
+  results(queue: string, run: string, steps: readonly string[], since?: string): Reply<'results'> {
+    return this.reads.named(queue, run, steps, since);
   }
 
-  async resultsBefore(queue: string, run: string, step: string, since?: string): Reply<'resultsBefore'> {
+  resultsBefore(queue: string, run: string, step: string, since?: string): Reply<'resultsBefore'> {
     return this.reads.before(queue, run, step, since);
   }
 

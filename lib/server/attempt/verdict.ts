@@ -1,4 +1,4 @@
-import { LEASE_SECONDS, type LeasedTask } from '../../broker/broker.js';
+import { LEASE_SECONDS, type LeasedTask, type StoredResult } from '../../broker/broker.js';
 import { TECHNICAL_RETENTION } from '../../broker/links.js';
 import { ceilSeconds, floorSeconds, toDate, type Clock } from '../../clock.js';
 import { findCode, hasCode } from '../../error-code.js';
@@ -41,7 +41,7 @@ export class Verdicts {
       }
       // A run keeps the results of its steps; nobody else who waits reads them.
       const step = task.linkOf('r');
-      const kept = step && this.resultBytes(task, result);
+      const kept = step && this.encoded(task, result);
       return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey, result: kept, step }, result };
     }
     const completedAt = floorSeconds(this.options.clock.now());
@@ -50,7 +50,7 @@ export class Verdicts {
       lease,
       message: { ...message, completedAt },
       expiresAt: Math.min(completedAt + message.retention, Number.MAX_SAFE_INTEGER),
-      result: this.resultBytes(task, result),
+      result: this.encoded(task, result),
     } as const;
     return { outcome: 'completed', settlement, result };
   }
@@ -172,7 +172,7 @@ export class Verdicts {
     return { ...message, errorMsg: errorText(error), lastFailedAt: floorSeconds(this.options.clock.now()) };
   }
 
-  private resultBytes(task: ActiveTask, result: unknown): Buffer | undefined {
+  private encoded(task: ActiveTask, result: unknown): StoredResult | undefined {
     if (result === undefined) return undefined;
     try {
       return this.options.services.results.encode(result);

@@ -8,15 +8,16 @@ const TEXT_32 = 0xdb;
 /** The most bytes before an array, and before a text. */
 const HEAD = 5;
 
-/** Byte strings as a MessagePack array, for `cmsgpack.unpack` of a script. */
-export function packTexts(texts: readonly Buffer[]): Buffer {
+/** Byte strings, and texts as UTF-8, as a MessagePack array, for `cmsgpack.unpack` of a script. */
+export function packTexts(texts: readonly (string | Buffer)[]): Buffer {
   let size = HEAD;
-  for (const text of texts) size += HEAD + text.length;
+  for (let i = 0; i < texts.length; i++) size += HEAD + Buffer.byteLength(texts[i]!);
   const bytes = Buffer.allocUnsafe(size);
   let at = writeHead(bytes, texts.length);
-  for (const text of texts) {
-    at = writeTextHead(bytes, text.length, at);
-    at += text.copy(bytes, at);
+  for (let i = 0; i < texts.length; i++) {
+    const text = texts[i]!;
+    at = writeTextHead(bytes, Buffer.byteLength(text), at);
+    at += typeof text === 'string' ? bytes.write(text, at) : text.copy(bytes, at);
   }
   return bytes.subarray(0, at);
 }

@@ -1,6 +1,6 @@
 import { encodeTaskMessage } from '../../../wire/codec.js';
 import type { QueueKeys } from '../../../wire/keys.js';
-import type { Lease, Settlement } from '../../broker.js';
+import type { Lease, Settlement, StoredResult } from '../../broker.js';
 import { requireSeconds } from './arguments.js';
 import type { Argument } from './script-command.js';
 
@@ -28,7 +28,7 @@ export interface EncodedSettlements {
   /** Settlements but plain `done`, six arguments each. */
   readonly specials: Argument[];
   /** The results of the others, by index; as many as the settlements when there is one. */
-  readonly results: Buffer[];
+  readonly results: StoredResult[];
   readonly archivedIds: string[];
 }
 
@@ -56,11 +56,9 @@ type Done = Extract<Settlement, { kind: 'done' }>;
 
 const isPlain = (item: Settlement): item is Done => item.kind === 'done' && item.uniqueKey === '' && !item.revoked;
 
-const NONE = Buffer.alloc(0);
-
-function addResult(results: Buffer[], result: Buffer | undefined, index: number, count: number): void {
-  if (!result) return;
-  while (results.length < count) results.push(NONE);
+function addResult(results: StoredResult[], result: StoredResult | undefined, index: number, count: number): void {
+  if (result === undefined) return;
+  while (results.length < count) results.push('');
   results[index] = result;
 }
 
@@ -83,7 +81,7 @@ function kindOf(item: Settlement): string {
     case 'done':
       return KIND.done;
     case 'complete':
-      return item.result ? KIND.completeWithResult : KIND.complete;
+      return item.result !== undefined ? KIND.completeWithResult : KIND.complete;
     case 'retry':
       return item.countAsFailure ? KIND.retryFailed : KIND.retry;
     case 'archive':
