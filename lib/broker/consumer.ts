@@ -39,9 +39,9 @@ export interface LeasedTask {
   readonly lease: Lease;
   readonly message: TaskMessage;
   /** Since when it was pending, in milliseconds since the epoch; only when asked for and known. */
-  readonly pendingSince?: number;
+  readonly pendingSince?: number | undefined;
   /** Who is notified of its end; only when somebody is. */
-  readonly links?: readonly Watcher[];
+  readonly links?: readonly Watcher[] | undefined;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { UndecodableMessageError } from '../errors.js';
+import { RecurringTexts } from './recurring-texts.js';
 
 /** The wire type in a tag; 6 and 7 do not exist. */
 const VARINT = 0;
@@ -14,24 +15,8 @@ const TWO_TO_32 = 2 ** 32;
 /** Shared by all empty payloads, which so need no allocation. */
 export const NO_BYTES: Buffer = Buffer.alloc(0);
 
-/**
- * A cache of recurring names (task types, queues, header keys), by a cheap hash of their bytes.
- * Comparing bytes with a known string is several times cheaper than creating a new one. Bounded: a
- * new name evicts an old one.
- */
-const RECURRING: string[] = Array.from({ length: 256 }, () => '');
-const MAX_CACHED_LENGTH = 48;
-
-/**
- * Whether the bytes are exactly the characters of `text`. Never true of bytes above 0x7f, as no
- * cached text has such characters.
- */
-function spells(bytes: Buffer, start: number, text: string): boolean {
-  for (let i = 0; i < text.length; i++) {
-    if (text.charCodeAt(i) !== bytes[start + i]) return false;
-  }
-  return true;
-}
+/** Task types, queues, header keys. */
+const NAMES = new RecurringTexts(256, 48);
 
 /**
  * Reads the protobuf wire format, forward only and never past `end`, whatever lengths the bytes
@@ -109,18 +94,7 @@ export class ProtoReader {
     const end = this.lengthDelimited();
     const start = this.position;
     this.position = end;
-    const length = end - start;
-    if (length === 0) return '';
-    if (length > MAX_CACHED_LENGTH) return this.bytes.toString('utf8', start, end);
-    const slot =
-      (length * 31 + this.bytes[start]! * 7 + this.bytes[end - 1]! * 17 + this.bytes[start + (length >> 1)]!) & 255;
-    const known = RECURRING[slot]!;
-    if (known.length === length && spells(this.bytes, start, known)) return known;
-    const text = this.bytes.toString('utf8', start, end);
-    // One character per byte: ASCII, or U+FFFD, which equals no byte. An \u00e9 would match the
-    // invalid byte 0xe9.
-    if (text.length === length) RECURRING[slot] = text;
-    return text;
+    return NAMES.read(this.bytes, start, end);
   }
 
   /**

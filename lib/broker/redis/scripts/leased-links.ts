@@ -1,6 +1,14 @@
 import type { Watcher } from '../../links.js';
+import { RecurringTexts } from '../../../wire/recurring-texts.js';
 import { readJson } from './json.js';
 import { PackedReader } from './packed-reader.js';
+
+/** Ids of runs of which many steps run at a time, and names of steps. */
+const RUNS = new RecurringTexts(2048, 128);
+const STEPS = new RecurringTexts(1024, 48);
+
+/** Bytes of the time that a run has started. */
+const TIME_SIZE = 8;
 
 /** What the link of a step begins with. */
 const STEP = 'r'.charCodeAt(0);
@@ -10,6 +18,10 @@ export class LeasedLinks {
   private readonly values: PackedReader | undefined;
   /** By what the ids of members of a batch begin with. */
   private readonly members: ReadonlyMap<string, readonly Watcher[]> | undefined;
+
+  /** What the id of the last member begins with, and who watches it. */
+  private batch = '';
+  private watchers: readonly Watcher[] | undefined;
 
   constructor(
     private readonly queue: string,
@@ -28,9 +40,25 @@ export class LeasedLinks {
 
   /** Who watches the next task; undefined when nobody does. */
   next(id: string): readonly Watcher[] | undefined {
-    const value = this.values?.more() ? this.values.view() : undefined;
-    if (!value?.length) return this.members?.get(id.slice(0, id.lastIndexOf('~') + 1));
-    return value[0] === STEP ? [stepOf(this.queue, value)] : readWatchers(value.toString());
+    const { values } = this;
+    if (!values?.more()) return this.members && this.batchOf(id);
+    const start = values.enter();
+    const end = values.offset;
+    if (start === end) return this.members && this.batchOf(id);
+    const { bytes } = values;
+    return bytes[start] === STEP
+      ? stepOf(this.queue, bytes, start, end)
+      : readWatchers(bytes.toString('utf8', start, end));
+  }
+
+  /** Members that a server gets together are mostly of one batch. */
+  private batchOf(id: string): readonly Watcher[] | undefined {
+    const { batch } = this;
+    if (batch === '' || !id.startsWith(batch) || id.includes('~', batch.length)) {
+      this.batch = id.slice(0, id.lastIndexOf('~') + 1);
+      this.watchers = this.members!.get(this.batch);
+    }
+    return this.watchers;
   }
 }
 
@@ -39,10 +67,12 @@ const isWatcher = (one: unknown): boolean => typeof one === 'object' && one !== 
 const readWatchers = (text: string): readonly Watcher[] => readJson<Watcher[]>(text, []).filter(isWatcher);
 
 /** The step of a run of this queue, as link-fields.lua has it: what is behind the time only scripts read. */
-function stepOf(queue: string, link: Buffer): Watcher {
-  const start = link[1]! + 3;
-  const end = link.indexOf(0, start);
-  const hint = end + 1;
-  const [run, step] = [link.toString('utf8', start, end), link.toString('utf8', hint + link[2]!)];
-  return { k: 'r', to: queue, run, since: String(link.readDoubleLE(hint)), step };
+function stepOf(queue: string, bytes: Buffer, start: number, end: number): readonly Watcher[] {
+  const first = start + 3 + bytes[start + 1]!;
+  let hint = first + 1;
+  while (hint < end && bytes[hint - 1] !== 0) hint++;
+  const last = hint + bytes[start + 2]!;
+  if (!(last <= end && last - hint >= TIME_SIZE)) return []; // it is damaged
+  const run = RUNS.read(bytes, first, hint - 1);
+  return [{ k: 'r', to: queue, run, since: String(bytes.readDoubleLE(hint)), step: STEPS.read(bytes, last, end) }];
 }

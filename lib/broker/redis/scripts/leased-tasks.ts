@@ -20,8 +20,7 @@ export class LeasedTasks {
     try {
       const message = decodeTaskMessage(raw);
       if (message.id !== id) throw foreignMessage(id, message.id);
-      if (links) this.tasks.push({ lease, message, pendingSince, links });
-      else this.tasks.push(pendingSince === undefined ? { lease, message } : { lease, message, pendingSince });
+      this.tasks.push({ lease, message, pendingSince, links }); // objects of one shape
     } catch (error) {
       this.damaged.push({ lease, raw, error: error as Error });
     }

@@ -18,7 +18,7 @@ export class PackedReader {
   private position = 0;
   private left: number;
 
-  constructor(private readonly bytes: Buffer) {
+  constructor(readonly bytes: Buffer) {
     this.left = bytes.length === 0 ? 0 : this.arrayLength();
   }
 
@@ -29,6 +29,11 @@ export class PackedReader {
   /** Goes on to the list that was packed behind this one, whose elements have all been read. */
   nextList(): void {
     this.left = this.arrayLength();
+  }
+
+  /** Where the element that was read last ends. */
+  get offset(): number {
+    return this.position;
   }
 
   /** The next element as a view of the reply, not a copy. */
@@ -53,7 +58,7 @@ export class PackedReader {
   }
 
   /** Skips the next element and returns where it starts. */
-  private enter(): number {
+  enter(): number {
     const length = this.textLength();
     const start = this.position;
     this.position += length;

@@ -4,6 +4,7 @@ import { packTexts } from './packed-texts.js';
 /** Bytes of bits per member, at most: else the script finds them one by one. */
 const MOST_BYTES_PER_MEMBER = 4;
 const HIGHEST_BIT = 128;
+const ZERO = 48;
 
 /** The members of one batch, by their numbers. */
 class Members {
@@ -15,8 +16,13 @@ class Members {
 
   /** @returns whether the id is that of a member of the batch */
   add(id: string): boolean {
-    const number = Number(id.slice(this.batch.length + 1));
-    if (!Number.isSafeInteger(number) || number < 0) return false;
+    let number = 0;
+    for (let i = this.batch.length + 1; i < id.length; i++) {
+      const digit = id.charCodeAt(i) - ZERO;
+      if (!(digit >= 0 && digit <= 9)) return false;
+      number = number * 10 + digit;
+    }
+    if (number > Number.MAX_SAFE_INTEGER) return false;
     if (number < this.first) this.first = number;
     if (number > this.last) this.last = number;
     this.numbers.push(number);

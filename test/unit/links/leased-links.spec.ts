@@ -1,0 +1,64 @@
+import { expect, it } from 'vitest';
+import { LeasedLinks } from '../../../lib/broker/redis/scripts/leased-links.js';
+import { packTexts } from '../../../lib/broker/redis/scripts/packed-texts.js';
+
+/** As L.step_link of link-fields.lua makes it. */
+function linkOf(run: string, step: string, since: number, zeros = 0): Buffer {
+  const hint = Buffer.alloc(22);
+  hint.writeDoubleLE(since);
+  return Buffer.concat([
+    Buffer.from(['r'.charCodeAt(0), zeros, hint.length]),
+    Buffer.alloc(zeros),
+    Buffer.from(`${run}\0`),
+    hint,
+    Buffer.from(step),
+  ]);
+}
+
+const reply = (members: readonly string[], links: readonly (string | Buffer)[]): LeasedLinks =>
+  new LeasedLinks('mail', Buffer.concat([packTexts(members), packTexts(links)]));
+
+const watchers = (batch: string): string => JSON.stringify([{ k: 'b', to: 'home', batch }]);
+
+it('reads the steps of many runs', () => {
+  const runs = ['order:1', 'order:12', 'ordre:1', 'Ümläut', 'x'.repeat(300)];
+  const names = ['pay', 'pya', 'päy', 'y'.repeat(200)];
+  const steps = runs.flatMap((run) => names.map((step) => ({ run, step })));
+  for (const zeros of [0, 40]) {
+    const links = reply(
+      [],
+      steps.map(({ run, step }, n) => linkOf(run, step, 1.7e12 + n, zeros)),
+    );
+    for (const [n, { run, step }] of steps.entries()) {
+      expect(links.next('id')).toEqual([{ k: 'r', to: 'mail', run, since: String(1.7e12 + n), step }]);
+    }
+    expect(links.next('id')).toBeUndefined();
+  }
+});
+
+it('finds nobody in the link of a step that is damaged', () => {
+  const whole = linkOf('run', '', 5);
+  const parts = Array.from({ length: whole.length - 1 }, (_, n) => whole.subarray(0, n + 1));
+  const links = reply([], [...parts, Buffer.alloc(100, 'r'), linkOf('run', 'step', 5)]);
+  for (let n = 0; n <= parts.length; n++) expect(links.next('id')).toEqual([]);
+  expect(links.next('id')).toMatchObject([{ run: 'run', step: 'step' }]);
+});
+
+it('knows the batch of a member by the whole of what its id begins with', () => {
+  const batches = ['b1', 'b1~2', 'b2'];
+  const links = reply(
+    batches.flatMap((batch) => [`${batch}~`, watchers(batch)]),
+    ['', '', '', '', '', '', '', watchers('other')],
+  );
+  const batchOf = (id: string): unknown => links.next(id)?.map((watcher) => 'batch' in watcher && watcher.batch);
+  expect(['b1~1', 'b1~20', 'b1~2~3', 'b1~2~4', 'b2~1', 'b3~1', 'plain', 'b1~3'].map(batchOf)).toEqual([
+    ['b1'],
+    ['b1'],
+    ['b1~2'],
+    ['b1~2'],
+    ['b2'],
+    undefined,
+    undefined,
+    ['other'],
+  ]);
+});
