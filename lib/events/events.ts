@@ -27,6 +27,8 @@ interface Subscriptions<E extends AsynqEventName> {
    * the next one.
    */
   snapshot: readonly Subscription<E>[] | undefined;
+  /** How many of them need every event. */
+  needed: number;
 }
 
 /** The task of an event, without its payload; the entry of a periodic task's event. */
@@ -42,15 +44,21 @@ export class AsynqEvents {
   private readonly listeners = new Map<AsynqEventName, Subscriptions<never>>();
   private waitRequests = 0;
 
-  /** @returns a function that ends the subscription */
-  on<E extends AsynqEventName>(event: E, listener: Listener<E>): () => void {
+  /**
+   * @param needs `troubles`: the listener does nothing when all went well, so that the hot path need not emit that for it
+   * @returns a function that ends the subscription
+   */
+  on<E extends AsynqEventName>(event: E, listener: Listener<E>, needs: 'all' | 'troubles' = 'all'): () => void {
     const subscription: Subscription<E> = { listener, ended: false };
     let those = this.listeners.get(event) as Subscriptions<E> | undefined;
-    if (!those) this.listeners.set(event, (those = { all: new Set(), snapshot: undefined }));
+    if (!those) this.listeners.set(event, (those = { all: new Set(), snapshot: undefined, needed: 0 }));
     const subscriptions = those;
     subscriptions.all.add(subscription);
     subscriptions.snapshot = undefined;
+    const count = needs === 'all' ? 1 : 0;
+    subscriptions.needed += count;
     return () => {
+      if (!subscription.ended) subscriptions.needed -= count;
       subscription.ended = true;
       subscriptions.snapshot = undefined;
       subscriptions.all.delete(subscription);
@@ -77,9 +85,14 @@ export class AsynqEvents {
     return this.waitRequests > 0;
   }
 
-  /** Whether there is a listener: the hot path builds no event without one. */
-  wants(event: AsynqEventName): boolean {
-    return this.listeners.has(event);
+  /**
+   * Whether there is a listener: the hot path builds no event without one.
+   *
+   * @param isTrouble `false`: the event says that all went well
+   */
+  wants(event: AsynqEventName, isTrouble = true): boolean {
+    const those = this.listeners.get(event);
+    return those !== undefined && (isTrouble || those.needed > 0);
   }
 
   emit<E extends AsynqEventName>(event: E, payload: AsynqEventMap[E]): void {

@@ -13,11 +13,13 @@ export function emitNews(events: AsynqEvents, news: LinkNews): void {
     }
     case 'run': {
       const { name, state, steps, failed, startedAt, endedAt } = news;
+      if (!events.wants('workflowEnded', state !== 'succeeded')) return;
       const times = { startedAt: toDate(startedAt), endedAt: toDate(endedAt) };
       return events.emit('workflowEnded', { queue, id, name, state, steps, failed, ...times });
     }
     case 'batch': {
       const { name, state, total, failed, openedAt, endedAt } = news;
+      if (!events.wants('batchEnded', state !== 'succeeded' || failed > 0)) return;
       const times = { openedAt: toDate(openedAt), endedAt: toDate(endedAt) };
       return events.emit('batchEnded', { queue, id, name, state, total, failed, ...times });
     }

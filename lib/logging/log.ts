@@ -43,6 +43,6 @@ function subscribe<E extends AsynqEventName>(
   redactor: Redactor | undefined,
 ): () => void {
   const log = wording[event]!;
-  if (!redactor) return events.on(event, (payload) => log(payload, logger));
-  return events.on(event, (payload) => log(hideError(event, payload, redactor), logger));
+  if (!redactor) return events.on(event, (payload) => log(payload, logger), 'troubles');
+  return events.on(event, (payload) => log(hideError(event, payload, redactor), logger), 'troubles');
 }

@@ -54,4 +54,18 @@ describe('the events of a server', () => {
     other();
     expect(events.wants('taskFinished')).toBe(false);
   });
+
+  it('are wanted without trouble only while a listener needs all', () => {
+    const events = new AsynqEvents();
+    const ends = [events.on('taskFinished', () => {}, 'troubles')];
+    expect(events.wants('taskFinished')).toBe(true);
+    expect(events.wants('taskFinished', false)).toBe(false);
+    ends.push(events.on('taskFinished', () => {}));
+    expect(events.wants('taskFinished', false)).toBe(true);
+    ends.forEach((end) => (end(), end()));
+    ends.push(events.on('taskFinished', () => {}, 'troubles'));
+    expect(events.wants('taskFinished', false)).toBe(false);
+    events.on('taskFinished', () => {});
+    expect(events.wants('taskFinished', false)).toBe(true);
+  });
 });

@@ -9,7 +9,9 @@ export function reportStarted(events: AsynqEvents, task: ActiveTask): void {
 
 /** The outcome of an attempt is stored, or it is lost. */
 export function reportFinished(events: AsynqEvents, clock: Clock, task: ActiveTask, outcome: TaskOutcomeKind): void {
-  if (events.wants('taskFinished')) emitInTrace(task, events, 'taskFinished', finishOf(task, outcome, clock));
+  const isTrouble = outcome !== 'done' && outcome !== 'completed';
+  if (events.wants('taskFinished', isTrouble))
+    emitInTrace(task, events, 'taskFinished', finishOf(task, outcome, clock));
 }
 
 /** What listeners do belongs to the trace of the task. */

@@ -8,7 +8,7 @@ export function readCaused(place: string, packed: Buffer): Caused {
   const news: LinkNews[] = [];
   while (reader.more()) {
     const [to, key, body, data] = [reader.text(), reader.text(), reader.text(), reader.view()];
-    if (to === '') news.push({ ...(JSON.parse(body) as LinkNews), queue: place });
+    if (to === '') news.push(Object.assign(JSON.parse(body) as LinkNews, { queue: place }));
     else parcels.push({ from: place, to, key, body, data });
   }
   return news.length > 0 ? { parcels, news } : { parcels };
