@@ -1,5 +1,5 @@
 import { UndecodableMessageError } from '../errors.js';
-import { RecurringTexts } from './recurring-texts.js';
+import { RecurringTexts, spells } from './recurring-texts.js';
 
 /** The wire type in a tag; 6 and 7 do not exist. */
 const VARINT = 0;
@@ -26,18 +26,25 @@ const NAMES = new RecurringTexts(256, 48);
  * Our own code, as it is on the hot path of every task; bench/codec compares it with libraries.
  */
 export class ProtoReader {
-  private position = 0;
+  private position: number;
   private end: number;
+  private readonly length: number;
+  /** The text read last is known to equal its bytes. */
+  private exact = false;
   /** The halves of the last varint, both as int32. */
   private low = 0;
   private high = 0;
 
-  /** @param message the name of the message, for errors */
+  /** @param message the name of the message, for errors; @param start where it is within the bytes */
   constructor(
     private readonly bytes: Buffer,
     private readonly message: string,
+    private readonly start = 0,
+    end = bytes.length,
   ) {
-    this.end = bytes.length;
+    this.position = start;
+    this.end = end;
+    this.length = end - start;
   }
 
   get offset(): number {
@@ -82,10 +89,13 @@ export class ProtoReader {
     return start === end ? NO_BYTES : this.bytes.subarray(start, end);
   }
 
-  string(): string {
+  /** @param expected returned itself, when it is the text */
+  string(expected = ''): string {
     const end = this.lengthDelimited();
     const start = this.position;
     this.position = end;
+    this.exact = expected.length === end - start && spells(this.bytes, start, expected);
+    if (this.exact) return expected;
     return start === end ? '' : this.bytes.toString('utf8', start, end);
   }
 
@@ -94,7 +104,9 @@ export class ProtoReader {
     const end = this.lengthDelimited();
     const start = this.position;
     this.position = end;
-    return NAMES.read(this.bytes, start, end);
+    const text = NAMES.read(this.bytes, start, end);
+    this.exact = NAMES.wasKnown;
+    return text;
   }
 
   /**
@@ -102,7 +114,7 @@ export class ProtoReader {
    * UTF-8.
    */
   isExact(text: string): boolean {
-    if (!text.includes('\ufffd')) return true;
+    if (this.exact || !text.includes('\ufffd')) return true;
     const bytes = Buffer.from(text);
     return this.bytes.subarray(Math.max(0, this.position - bytes.length), this.position).equals(bytes);
   }
@@ -203,10 +215,9 @@ export class ProtoReader {
   }
 
   private fail(reason: string, offset: number): never {
-    const { length } = this.bytes;
     // Without the bytes: they may contain a payload of an unknown task.
     throw new UndecodableMessageError(
-      `not a protobuf ${this.message}: it ${reason} (byte ${offset} of ${length}); ` +
+      `not a protobuf ${this.message}: it ${reason} (byte ${offset - this.start} of ${this.length}); ` +
         'see what else writes to this key',
     );
   }

@@ -84,15 +84,16 @@ function encodeFields(message: TaskMessage, kept: Buffer): Buffer {
  * headers), and a number beyond ±(2^53 − 1) as that bound; the exact bytes of both stay in
  * `unknownFields`. `payload` is a view of `bytes`, not a copy: it keeps them in memory.
  *
+ * @param start and @param end where the message is within the bytes; @param id of the message, probably
  * @throws UndecodableMessageError when the bytes are not a complete protobuf message
  */
-export function decodeTaskMessage(bytes: Buffer): TaskMessage {
-  const reader = new ProtoReader(bytes, 'asynq.TaskMessage');
+export function decodeTaskMessage(bytes: Buffer, start = 0, end = bytes.length, id = ''): TaskMessage {
+  const reader = new ProtoReader(bytes, 'asynq.TaskMessage', start, end);
   const draft = emptyMessage();
   let kept: Buffer[] | undefined;
   while (reader.more()) {
-    const start = reader.offset;
-    if (!readField(reader, draft)) (kept ??= []).push(reader.since(start));
+    const field = reader.offset;
+    if (!readField(reader, draft, id)) (kept ??= []).push(reader.since(field));
   }
   if (kept) {
     const raw = takeKept(draft, { ...draft }, Buffer.concat(kept)); // without values that a later value of the same field replaces
@@ -124,7 +125,7 @@ const emptyMessage = (): Draft => ({
  * Reads one field and returns whether the draft represents it exactly. One flat switch, as it is
  * the hot path of every task.
  */
-function readField(reader: ProtoReader, draft: Draft): boolean {
+function readField(reader: ProtoReader, draft: Draft, id: string): boolean {
   const tag = reader.tag();
   switch (tag) {
     case TYPE:
@@ -133,7 +134,7 @@ function readField(reader: ProtoReader, draft: Draft): boolean {
       draft.payload = reader.view();
       return true;
     case ID:
-      return reader.isExact((draft.id = reader.string()));
+      return reader.isExact((draft.id = reader.string(id)));
     case QUEUE:
       return reader.isExact((draft.queue = reader.recurringString()));
     case RETRY:

@@ -15,7 +15,7 @@ import {
 import type { FairQueues } from '../fair-queues.js';
 import type { Caused } from '../links.js';
 import { archiveLimits } from './scripts/archive-limits.js';
-import { nanoseconds, readNanoseconds, requireSeconds } from './scripts/arguments.js';
+import { nanoseconds, requireSeconds } from './scripts/arguments.js';
 import { wasSent } from './connection/broker-error.js';
 import { LeasedLinks } from './scripts/leased-links.js';
 import { LeasedTasks } from './scripts/leased-tasks.js';
@@ -221,9 +221,5 @@ function exchangeArguments(
 const limitsText = ({ active, rate, window }: QueueLimits): string => `${active} ${rate} ${window}`;
 
 function readTasks(taken: LeasedTasks, expiresAt: number, reader: PackedReader, since: boolean): void {
-  while (reader.more()) {
-    const id = reader.text();
-    const message = reader.view();
-    taken.add(id, expiresAt, message, since ? readNanoseconds(reader.text()) : undefined);
-  }
+  while (reader.more()) taken.add(reader.text(), expiresAt, reader, since);
 }

@@ -78,7 +78,7 @@ export class RedisGroups implements GroupsRole {
       const reply = await this.run('readSet', [set.key], [taskPrefix, String(from), String(MAX_TASKS_PER_CALL)]);
       const [seen, packed] = reply as [number, Buffer];
       const reader = new PackedReader(packed);
-      while (reader.more()) read.add(reader.text(), set.deadline, reader.view());
+      while (reader.more()) read.add(reader.text(), set.deadline, reader);
       if (seen < MAX_TASKS_PER_CALL) break;
     }
     const tasks = read.tasks.map(({ message }) => message);

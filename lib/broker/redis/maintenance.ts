@@ -150,6 +150,6 @@ export class RedisMaintenance implements MaintenanceRole {
 function readExpired(queue: string, packed: Buffer): LeasedTasks {
   const expired = new LeasedTasks(queue);
   const reader = new PackedReader(packed);
-  while (reader.more()) expired.add(reader.text(), readScore(reader.text()), reader.view());
+  while (reader.more()) expired.add(reader.text(), readScore(reader.text()), reader);
   return expired;
 }

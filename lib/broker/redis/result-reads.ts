@@ -42,9 +42,9 @@ export class ResultReads {
 
   /** @returns the results in the order of `steps`; undefined where there is none */
   named(queue: string, run: string, steps: readonly string[], since: string | undefined): Promise<Results> {
-    const known = since === undefined ? [] : steps.map(this.stored.of(queue, run, since));
-    const unknown = steps.filter((_, index) => known[index] === undefined);
-    return unknown.length === 0 ? Promise.resolve(known) : this.complete(queue, run, steps, known, unknown);
+    const known = since === undefined ? [] : this.stored.of(queue, run, since, steps);
+    const missing = steps.filter((_, index) => known[index] === undefined);
+    return missing.length === 0 ? Promise.resolve(known) : this.complete(queue, run, steps, known, missing);
   }
 
   /** @returns those of the steps before this one, in the order of its definition */
@@ -65,13 +65,14 @@ export class ResultReads {
     run: string,
     steps: readonly string[],
     known: Results,
-    unknown: readonly string[],
+    missing: readonly string[],
   ): Promise<Results> {
     const key = this.keyspace.queue(queue).run(run);
     const read = new Map<string, Buffer | undefined>();
-    for (let from = 0; from < unknown.length; from += RESULTS_AT_ONCE) {
-      const page = unknown.slice(from, from + RESULTS_AT_ONCE);
-      const fields = page.flatMap((name) => [`s:${name}`, `v:${name}`]);
+    for (let from = 0; from < missing.length; from += RESULTS_AT_ONCE) {
+      const page = missing.slice(from, from + RESULTS_AT_ONCE);
+      const fields: string[] = [];
+      for (const name of page) fields.push(`s:${name}`, `v:${name}`);
       const found = await this.ask(queue, key, fields);
       for (const [n, name] of page.entries()) {
         if (hasResult(found[2 * n] ?? NOTHING)) read.set(name, found[2 * n + 1] ?? undefined);

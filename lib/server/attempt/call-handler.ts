@@ -12,13 +12,23 @@ export function callHandler(task: ActiveTask, { handle }: SingleHandlerEntry, li
   let returned: unknown;
   let promise: Promise<unknown> | undefined;
   try {
-    returned = task.span ? task.span.run(() => handle(task)) : handle(task);
+    returned = task.span ? withinSpan(task, handle) : handle(task);
     // A thenable that is no real promise may throw, or resolve to one more.
     promise = isThenable(returned) ? Promise.resolve(returned) : undefined;
   } catch (error) {
     return listener.end(task, false, error);
   }
-  if (!promise) return listener.end(task, true, returned);
+  if (promise) whenSettled(promise, task, listener);
+  else listener.end(task, true, returned);
+}
+
+// Functions of their own: a call of a handler that returns no promise makes no closure.
+
+function withinSpan(task: ActiveTask, handle: SingleHandlerEntry['handle']): unknown {
+  return task.span!.run(() => handle(task));
+}
+
+function whenSettled(promise: Promise<unknown>, task: ActiveTask, listener: HandlerListener): void {
   promise.then(
     (result) => listener.end(task, true, result),
     (error: unknown) => listener.end(task, false, error),

@@ -1,7 +1,9 @@
 import { UndecodableMessageError } from '../../../errors.js';
 import { decodeTaskMessage } from '../../../wire/codec.js';
 import type { DamagedTask, Lease, LeasedTask } from '../../broker.js';
+import { readNanoseconds } from './arguments.js';
 import type { LeasedLinks } from './leased-links.js';
+import type { PackedReader } from './packed-reader.js';
 
 /** Divides what a script has leased into tasks and damaged tasks. */
 export class LeasedTasks {
@@ -13,16 +15,23 @@ export class LeasedTasks {
     private readonly links?: LeasedLinks,
   ) {}
 
-  /** @param expiresAt Unix seconds; @param pendingSince milliseconds since the epoch, when asked for and known */
-  add(id: string, expiresAt: number, raw: Buffer, pendingSince?: number): void {
+  /**
+   * @param expiresAt Unix seconds
+   * @param reader at the message, with the time behind it since when the task was pending, when that was asked for
+   */
+  add(id: string, expiresAt: number, reader: PackedReader, since = false): void {
+    const { bytes } = reader;
+    const start = reader.enter();
+    const end = reader.offset;
+    const pendingSince = since ? readNanoseconds(reader.text()) : undefined;
     const lease: Lease = { queue: this.queue, id, expiresAt, renewing: undefined };
     const links = this.links?.next(id);
     try {
-      const message = decodeTaskMessage(raw);
+      const message = decodeTaskMessage(bytes, start, end, id);
       if (message.id !== id) throw foreignMessage(id, message.id);
       this.tasks.push({ lease, message, pendingSince, links }); // objects of one shape
     } catch (error) {
-      this.damaged.push({ lease, raw, error: error as Error });
+      this.damaged.push({ lease, raw: bytes.subarray(start, end), error: error as Error });
     }
   }
 }
