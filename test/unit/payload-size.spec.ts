@@ -6,6 +6,7 @@ import { InvalidOptionError, InvalidTaskError } from '../../lib/errors.js';
 import { AsynqEvents } from '../../lib/events/events.js';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import { AsynqScheduler } from '../../lib/scheduler/scheduler.js';
+import { requirePayloadSize } from '../../lib/task/payload-size.js';
 import { resolveModuleOptions } from '../../lib/nest/connection/asynq-module.options.js';
 import { rig } from '../support/server-rig.js';
 
@@ -40,6 +41,15 @@ describe('a payload beyond maxPayloadSize', () => {
   it('is refused for a periodic task', async () => {
     const scheduler = new AsynqScheduler(setUp(), new AsynqEvents());
     expect(() => scheduler.register('@daily', 't', tooLarge)).toThrow(refusal);
+  });
+
+  it('is counted in bytes, also where it is still text', () => {
+    for (const text of ['x'.repeat(most), 'ä'.repeat(50), '€'.repeat(33), '\u{1f680}'.repeat(25)]) {
+      expect(requirePayloadSize(text, most, 'text')).toBe(text);
+    }
+    for (const text of ['x'.repeat(101), `${'ä'.repeat(50)}x`, `${'€'.repeat(33)}xx`]) {
+      expect(() => requirePayloadSize(text, most, 'text')).toThrow(refusal);
+    }
   });
 
   it('does not replace another', async () => {

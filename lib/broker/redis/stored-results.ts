@@ -39,7 +39,8 @@ export class StoredResults {
       const { step, lease, result } = item;
       // The run of another queue has the result when a parcel has brought it.
       if (!result?.length || result.length > LARGEST_RESULT || step.to !== lease.queue) continue;
-      this.keep(step.to, step.run, item.step.since, step.step, result);
+      const size = Buffer.byteLength(result);
+      if (size <= LARGEST_RESULT) this.keep(step.to, step.run, item.step.since, step.step, result, size);
     }
   }
 
@@ -50,9 +51,9 @@ export class StoredResults {
     return steps.map((step) => latest?.get(step) ?? earlier?.get(step));
   }
 
-  private keep(queue: string, run: string, since: string, step: string, result: StoredResult): void {
+  private keep(queue: string, run: string, since: string, step: string, result: StoredResult, size: number): void {
     let results = matching(this.latest.get(run), queue, since);
-    this.bytes += step.length + result.length + RESULT_BYTES;
+    this.bytes += step.length + size + RESULT_BYTES;
     if (typeof result !== 'string') this.bytes += BUFFER_BYTES;
     if (!results) this.bytes += run.length + RUN_BYTES;
     if (this.bytes > KEPT_BYTES) {

@@ -18,7 +18,7 @@ function batchSize(finished: readonly ActiveTask[]): number {
   for (let bytes = 0; count < finished.length && count < MAX_BATCH_SIZE; count++) {
     const { settlement } = finished[count]!.verdict!;
     if ('message' in settlement) bytes += settlement.message?.payload.length ?? 0;
-    if ('result' in settlement) bytes += settlement.result?.length ?? 0;
+    if ('result' in settlement && settlement.result !== undefined) bytes += Buffer.byteLength(settlement.result);
     if (bytes > MAX_CALL_BYTES) return Math.max(1, count);
   }
   return count;
