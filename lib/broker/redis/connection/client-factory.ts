@@ -1,6 +1,7 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
 import { clusterSettings, persistentSettings, ephemeralSettings, sentinelSettings } from './client-settings.js';
 import type { ConnectionPlan, ExistingClient } from './connection-options.js';
+import { watchReplies } from './socket-timeout.js';
 
 export type RedisClient = Redis | Cluster;
 
@@ -23,7 +24,8 @@ export class ClientFactory {
   /** A client that always reconnects. */
   persistent(name: string): RedisClient {
     const client = this.makePersistent(name);
-    if (client.isCluster) keepAskingQuiet(client);
+    if (client.isCluster) client.on('+node', prepareNode);
+    else watchReplies(client as Redis);
     return client;
   }
 
@@ -32,7 +34,9 @@ export class ClientFactory {
    * cluster.
    */
   ephemeral(name: string, node?: Redis): Redis {
-    return node ? this.duplicateNode(node, name) : this.makeEphemeral(name);
+    const client = node ? this.duplicateNode(node, name) : this.makeEphemeral(name);
+    watchReplies(client);
+    return client;
   }
 
   /** The name of the master, with sentinels. */
@@ -92,15 +96,14 @@ const duplicate = (client: ExistingClient, settings: RedisOptions): Redis =>
  * ioredis sends ASKING and ignores its promise. If the node goes away then, the rejection would be
  * unhandled.
  */
-function keepAskingQuiet(cluster: RedisClient): void {
-  cluster.on('+node', (node: Redis) => {
-    const asking = node.asking.bind(node) as () => Promise<'OK'>;
-    node.asking = (): Promise<'OK'> => {
-      const reply = asking();
-      reply.catch(() => undefined);
-      return reply;
-    };
-  });
+function prepareNode(node: Redis): void {
+  watchReplies(node);
+  const asking = node.asking.bind(node) as () => Promise<'OK'>;
+  node.asking = (): Promise<'OK'> => {
+    const reply = asking();
+    reply.catch(() => undefined);
+    return reply;
+  };
 }
 
 function describeTarget(plan: ConnectionPlan): string {
