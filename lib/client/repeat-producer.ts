@@ -35,6 +35,8 @@ export class RepeatProducer implements BoundedProducing {
   }
 }
 
+const DUPLICATE = 'duplicate';
+
 /** Finds the tasks that keep others out, for their errors. */
 export class NamingProducer implements BoundedProducing {
   constructor(
@@ -42,33 +44,43 @@ export class NamingProducer implements BoundedProducing {
     private readonly uniqueness: Pick<Broker['uniqueness'], 'describe'>,
   ) {}
 
-  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<readonly EnqueueReply[]> {
-    const replies = await this.producer.enqueue(queue, requests);
-    return replies.includes('duplicate') ? this.named(queue, requests, replies) : replies;
+  enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<readonly EnqueueReply[]> {
+    return this.named(queue, requests, this.producer.enqueue(queue, requests));
   }
 
-  async enqueueBounded(
+  enqueueBounded(
     queue: string,
     requests: readonly EnqueueRequest[],
     maxPending: number,
   ): Promise<readonly (EnqueueReply | Full)[]> {
-    const replies = await this.producer.enqueueBounded(queue, requests, maxPending);
-    return replies.includes('duplicate') ? this.named(queue, requests, replies) : replies;
+    return this.named(queue, requests, this.producer.enqueueBounded(queue, requests, maxPending));
   }
 
-  private async named<Reply>(
+  /** Nothing keeps out tasks without a lock. */
+  private named<Reply>(
+    queue: string,
+    requests: readonly EnqueueRequest[],
+    call: Promise<readonly Reply[]>,
+  ): Promise<readonly (Reply | RepeatReply)[]> {
+    if (!requests.some(({ uniqueTtl }) => uniqueTtl !== undefined)) return call;
+    return call.then((replies) =>
+      replies.includes(DUPLICATE as Reply) ? this.name(queue, requests, replies) : replies,
+    );
+  }
+
+  private async name<Reply>(
     queue: string,
     requests: readonly EnqueueRequest[],
     replies: readonly Reply[],
   ): Promise<readonly (Reply | RepeatReply)[]> {
-    const refused = requests.filter((_, index) => replies[index] === 'duplicate');
+    const refused = requests.filter((_, index) => replies[index] === DUPLICATE);
     const locks = [...new Set(refused.map(({ message }) => message.uniqueKey))];
     // The task is refused, whether or not the other can be named.
     const found = await this.uniqueness.describe(queue, locks).catch(() => []);
     const owners = new Map(found.map(({ lock, owner }) => [lock, owner]));
     return replies.map((reply, index): Reply | RepeatReply => {
-      const owner = reply === 'duplicate' && owners.get(requests[index]!.message.uniqueKey);
-      return owner ? { status: 'duplicate', owner } : reply;
+      const owner = reply === DUPLICATE && owners.get(requests[index]!.message.uniqueKey);
+      return owner ? { status: DUPLICATE, owner } : reply;
     });
   }
 }

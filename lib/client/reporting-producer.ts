@@ -13,13 +13,9 @@ export class ReportingProducer<P extends Producing = Producing> implements Produ
     return this.reporting(queue, requests, this.producer.enqueue(queue, requests)) as ReturnType<P['enqueue']>;
   }
 
-  protected async reporting<T>(queue: string, requests: readonly EnqueueRequest[], call: Promise<T>): Promise<T> {
-    try {
-      return await call;
-    } catch (error) {
-      this.events.emit('enqueueFailed', { queue, tasks: requests.length, error });
-      throw error;
-    }
+  protected reporting<T>(queue: string, requests: readonly EnqueueRequest[], call: Promise<T>): Promise<T> {
+    call.catch((error: unknown) => this.events.emit('enqueueFailed', { queue, tasks: requests.length, error }));
+    return call;
   }
 }
 

@@ -121,9 +121,9 @@ export class RedisProducer implements ProducerRole {
     const all = argv.concat(rest);
     const script = maxPending === undefined ? (own ?? 'enqueue') : 'enqueueBounded';
     if (maxPending !== undefined) all.push(String(maxPending));
-    return persist(async (attempt) => {
+    return persist((attempt) => {
       if (attempt > 1) all[RESENT] = requests.map(({ madeId }) => (madeId ? 'i' : 'm')).join('');
-      return (await run(script, all)) as number[];
+      return run(script, all) as Promise<readonly number[]>;
     });
   }
 }
@@ -132,16 +132,20 @@ export class RedisProducer implements ProducerRole {
  * Sends a call again, once the connection is back, that may or may not have happened. If it does
  * not come back in time, the first error is thrown, as the first call may have happened.
  */
-export async function persist<T>(send: (attempt: number) => Promise<T>): Promise<T> {
-  let first: unknown;
+export function persist<T>(send: (attempt: number) => Promise<T>): Promise<T> {
   const until = performance.now() + PERSIST_FOR;
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await send(attempt);
-    } catch (error) {
-      first ??= error;
-      if (!wasSent(error) || performance.now() >= until) throw first;
-    }
+  return send(1).catch((error: unknown) => sendAgain(send, until, error));
+}
+
+async function sendAgain<T>(send: (attempt: number) => Promise<T>, until: number, first: unknown): Promise<T> {
+  let last = first;
+  for (let attempt = 1; wasSent(last) && performance.now() < until; attempt++) {
     await wait(reconnectDelay(attempt, LONGEST_PAUSE));
+    try {
+      return await send(attempt + 1);
+    } catch (error) {
+      last = error;
+    }
   }
+  throw first;
 }

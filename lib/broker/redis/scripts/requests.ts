@@ -29,16 +29,23 @@ export function encodeRequests(queue: QueueKeys, requests: readonly EnqueueReque
   const furtherKeys: string[] = [];
   const furtherArguments: string[] = [];
   let routes = '';
+  let joinsLater = false;
+  let isInLine = false;
   for (let i = 0; i < requests.length; i++) {
     const request = requests[i]!;
     const { message, processAt, uniqueTtl } = request;
     keys.push(queue.taskPrefix + message.id);
     messages.push(encodeTaskMessage(message));
-    if (!isFair && uniqueTtl === undefined && processAt === undefined && message.groupKey === '') routes += 'p';
-    else routes += encodePlace(queue, request, isFair, furtherKeys, furtherArguments);
+    if (!isFair && uniqueTtl === undefined && processAt === undefined && message.groupKey === '') {
+      routes += 'p';
+      continue;
+    }
+    const route = encodePlace(queue, request, isFair, furtherKeys, furtherArguments);
+    routes += route;
+    joinsLater ||= route === 'l' || route === 'L';
+    isInLine ||= route === 'f' || route === 'F';
   }
-  if (/l/i.test(routes)) furtherKeys.push(queue.delayedGroups);
-  const isInLine = isFair && /f/i.test(routes);
+  if (joinsLater) furtherKeys.push(queue.delayedGroups);
   return {
     keys: keys.concat(furtherKeys, isInLine ? fairKeys(queue) : []),
     taskPrefix: queue.taskPrefix,

@@ -53,7 +53,7 @@ export function encodeScriptCall(
   keys: readonly string[],
   argv: readonly Argument[],
 ): Argument {
-  let text = `*${3 + keys.length + argv.length}\r\n${bulk(name)}${bulk(script)}${bulk(String(keys.length))}`;
+  let text = `*${3 + keys.length + argv.length}\r\n${headOf(name, script)}${bulk(String(keys.length))}`;
   for (let i = 0; i < keys.length; i++) text += bulk(keys[i]!);
   const bound = binaryBound(argv);
   if (bound === 0) {
@@ -62,6 +62,10 @@ export function encodeScriptCall(
   }
   return encodeBinary(text, argv, bound);
 }
+
+/** Of a call by its hash, which is ASCII, nothing is measured. */
+const headOf = (name: string, script: string): string =>
+  name === 'evalsha' ? `$7\r\nevalsha\r\n$${script.length}\r\n${script}\r\n` : bulk(name) + bulk(script);
 
 const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 

@@ -32,7 +32,8 @@ export class Scripts {
     return this.connections.run(purpose, name, (client) => this.evaluate(client, name, keys, argv));
   }
 
-  private async evaluate(
+  /** Every call comes this way: without `async` it makes one promise, not three. */
+  private evaluate(
     client: RedisClient,
     name: ScriptName,
     keys: readonly string[],
@@ -40,11 +41,19 @@ export class Scripts {
   ): Promise<unknown> {
     const { part } = scriptSource(name);
     const sent = part ? [...argv, part] : argv;
+    return byHash(client, name, keys, sent).catch((error: unknown) => this.refused(client, name, keys, sent, error));
+  }
+
+  private async refused(
+    client: RedisClient,
+    name: ScriptName,
+    keys: readonly string[],
+    argv: readonly Argument[],
+    reason: unknown,
+  ): Promise<unknown> {
     try {
-      return await byHash(client, name, keys, sent).catch((error: unknown) => {
-        if (!says(error, 'NOSCRIPT')) throw error;
-        return this.evaluateUnknown(client, name, keys, sent);
-      });
+      if (says(reason, 'NOSCRIPT')) return await this.evaluateUnknown(client, name, keys, argv);
+      throw reason;
     } catch (error) {
       if (says(error, 'WRONGTYPE')) throw await explainWrongType(client, name, keys, error);
       throw error;
