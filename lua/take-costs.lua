@@ -18,7 +18,7 @@ local GRACE_MS, SHORTEST_MS = 2000, 100
 
 local key, most, window = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local left, _, time = starts_left(key, most, window, ARGV[3])
-local part = math.ceil(window / 16)
+local part = math.ceil(window / 40)
 local current = math.floor(time / part)
 
 local saved, opens = string.match(redis.call('HGET', key, 'saving') or '', '^(%d+) (%d+)$')
@@ -40,7 +40,7 @@ if refused and not (saved and refused < saved) then
   local counts = redis.call('HGETALL', key)
   for i = 1, #counts, 2 do
     local at, count = tonumber(counts[i]), math.floor(tonumber(counts[i + 1]) or 0)
-    if at and at >= current - 16 then
+    if at and at >= current - 40 then
       parts[#parts + 1], over = { at, count }, over + count
     end
   end
@@ -49,7 +49,7 @@ if refused and not (saved and refused < saved) then
     if over <= 0 then break end
     last, over = parts[i][1], over - parts[i][2]
   end
-  saved, opens = refused, (last + 17) * part
+  saved, opens = refused, (last + 41) * part
 end
 
 if saved then

@@ -126,7 +126,7 @@ export interface QueueLimits {
   /** Tasks that servers with this limit may claim per `window`; 0 is no limit. */
   readonly rate: number;
   /**
-   * Milliseconds, at least 1. Counted in sixteenths, the oldest part whole: no window has more than
+   * Milliseconds, at least 1. Counted in 40 parts, the oldest part whole: no window has more than
    * `rate`.
    */
   readonly window: number;

@@ -1,5 +1,5 @@
 /**
- * `max` starts per window, counted in sixteenths of it, the oldest part whole: no window has more
+ * `max` starts per window, counted in 40 parts of it, the oldest part whole: no window has more
  * than `max`.
  */
 export interface StartLimit {

@@ -10,7 +10,7 @@ import { redisStores, useBackdoor } from './property-stores.js';
 const { FC_SEED, FC_PATH, FC_RUNS = '100' } = process.env;
 
 const PART = 10_000;
-const WINDOW = 16 * PART;
+const WINDOW = 40 * PART;
 const MAX = 100;
 
 type Step =

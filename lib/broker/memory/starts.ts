@@ -1,7 +1,7 @@
 import { MIN_COST_RETRY_MS, SAVED_ROOM_MS, type TakenCosts } from '../limiting.js';
 
 /** A window has this many parts; the oldest counts whole. */
-const PARTS = 16;
+const PARTS = 40;
 
 /** How many tasks were started lately, for a limit per window. */
 export class Starts {

@@ -4,7 +4,7 @@ import { ClosedError } from '../../../lib/errors.js';
 import type { Driver, DriverTest } from '../driver.js';
 
 const PART = 1_000;
-const WINDOW = 16 * PART;
+const WINDOW = 40 * PART;
 
 /** A scope that may cost 100 per window, and the time at the begin of a part. */
 function scopeOf(driver: Driver) {
@@ -25,8 +25,8 @@ export function exerciseCosts(it: DriverTest): void {
       expect(await take(40, 30)).toEqual({ granted: 2, retryIn: 0, part, least: 0 });
       pass(PART);
       expect(await take(30)).toEqual({ granted: 1, retryIn: 0, part: part + 1, least: 0 });
-      expect(await take(1)).toEqual({ granted: 0, retryIn: 16 * PART, part: part + 1, least: 1 });
-      pass(16 * PART - 1);
+      expect(await take(1)).toEqual({ granted: 0, retryIn: 40 * PART, part: part + 1, least: 1 });
+      pass(40 * PART - 1);
       expect(await take(70)).toMatchObject({ granted: 0 });
       pass(1);
       expect(await take(70)).toMatchObject({ granted: 1, retryIn: 0 });
@@ -40,8 +40,8 @@ export function exerciseCosts(it: DriverTest): void {
       await take(30);
       pass(PART);
       // The first two parts must leave the window before there is room for 90.
-      expect(await take(10, 90, 5)).toEqual({ granted: 1, retryIn: 16 * PART, part: part + 2, least: 90 });
-      pass(16 * PART);
+      expect(await take(10, 90, 5)).toEqual({ granted: 1, retryIn: 40 * PART, part: part + 2, least: 90 });
+      pass(40 * PART);
       expect(await take(90)).toMatchObject({ granted: 1 });
     });
 
@@ -49,8 +49,8 @@ export function exerciseCosts(it: DriverTest): void {
       const { take, pass } = scopeOf(driver);
       await take(80);
       expect(await take(50)).toMatchObject({ granted: 0, least: 50 });
-      expect(await take(20)).toMatchObject({ granted: 0, retryIn: 17 * PART, least: 50 });
-      pass(17 * PART);
+      expect(await take(20)).toMatchObject({ granted: 0, retryIn: 41 * PART, least: 50 });
+      pass(41 * PART);
       expect(await take(20, 50)).toMatchObject({ granted: 0, retryIn: 100, least: 50 });
       expect(await take(50, 20)).toMatchObject({ granted: 2, least: 0 });
       expect(await take(20)).toMatchObject({ granted: 1 });
@@ -60,7 +60,7 @@ export function exerciseCosts(it: DriverTest): void {
       const { take, pass } = scopeOf(driver);
       await take(80);
       await take(50);
-      pass(17 * PART + 2_000);
+      pass(41 * PART + 2_000);
       expect(await take(20)).toMatchObject({ granted: 0 });
       pass(1);
       expect(await take(20)).toMatchObject({ granted: 1 });
@@ -82,7 +82,7 @@ export function exerciseCosts(it: DriverTest): void {
       await take(90);
       pass(PART);
       await correct({ part, by: 100 });
-      pass(16 * PART);
+      pass(40 * PART);
       expect(await take(10)).toMatchObject({ granted: 0, retryIn: PART }); // 90 have left, and 100 count
       pass(PART);
       expect(await take(10)).toMatchObject({ granted: 1 });
@@ -91,7 +91,7 @@ export function exerciseCosts(it: DriverTest): void {
     it('that have left the window are not given back to others', async ({ driver }) => {
       const { take, correct, pass, part } = scopeOf(driver);
       await take(100);
-      pass(17 * PART);
+      pass(41 * PART);
       await take(100);
       await correct({ part, by: -100 });
       expect(await take(1)).toMatchObject({ granted: 0 });
