@@ -19,6 +19,8 @@ export interface HandlerProfile extends PublishedLimits {
   readonly version?: number;
   /** Where its limits count. Left out: it has none. */
   readonly scope?: string;
+  /** Whether they hold per key: each key counts in a scope of its own, `<scope>:<key>`. */
+  readonly keyed?: true;
 }
 
 /** What a server of ours publishes beside asynq's ServerInfo, which has no room for it. */

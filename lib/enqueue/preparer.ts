@@ -10,6 +10,8 @@ import { CALL_LINK_NAMES, type CallLinks, type LinkSettings } from '../task/link
 import { requireCodec, type TaskDefinition } from '../task/definition.js';
 import { FAIRNESS_OF_CALL, type FairnessOf, type FairnessOfCall, fairnessOfKind } from '../task/fairness.js';
 import type { TaskOptions } from '../task/options.js';
+import { limitKeyOf } from '../task/limit-key.js';
+import type { TaskLimits } from '../task/limits.js';
 import { checkRepeat, requireRepeatKey } from '../task/repeat-checks.js';
 import type { RepeatSettings } from '../task/repeats.js';
 import { withVersion } from '../task/payload-versions.js';
@@ -42,6 +44,8 @@ export interface TaskKind {
   readonly acknowledge: Acknowledge | false | undefined;
   /** Whose tasks they are, where tasks take turns. */
   readonly fairness: FairnessOf | undefined;
+  /** Checks the key of limits that hold per key. @throws InvalidTaskError */
+  readonly checkLimitKey: ((bytes: Buffer | undefined) => void) | undefined;
 }
 
 /**
@@ -81,7 +85,7 @@ export class Preparer {
   ): TaskKind {
     const kind = typeof task === 'string' ? this.kindOfType(task) : this.kindOfDefinition(task);
     if (options === undefined) return kind;
-    const { type, codec } = kind;
+    const { type, codec, checkLimitKey } = kind;
     const settings = applyOptions(kind.settings, options, CALL_NAMES);
     const acknowledge =
       options.acknowledge === undefined
@@ -96,9 +100,10 @@ export class Preparer {
     const isFairer = options.fairnessKey !== undefined || options.fairnessWeight !== undefined;
     const definition = typeof task === 'string' ? undefined : task.fairness;
     const fairness = isFairer ? fairnessOfKind(definition, options, `task "${type}"`) : kind.fairness;
-    if (own === undefined) return { type, settings, codec, links, key, acknowledge, fairness };
+    if (own === undefined) return { type, settings, codec, links, key, acknowledge, fairness, checkLimitKey };
     requireUse(type, settings.repeat, links);
-    return { type, settings, codec, links: links && { ...links, key: () => own }, key, acknowledge, fairness };
+    const named = links && { ...links, key: () => own };
+    return { type, settings, codec, links: named, key, acknowledge, fairness, checkLimitKey };
   }
 
   /**
@@ -114,6 +119,7 @@ export class Preparer {
     if (bytes !== undefined && bytes.length > this.maxPayloadSize) {
       requirePayloadSize(bytes, this.maxPayloadSize, `payload of task "${kind.type}"`);
     }
+    kind.checkLimitKey?.(bytes);
     const { repeat } = settings;
     const own = repeat && this.repeating(kind, repeat, payload, bytes, now, delayedTo);
     const request = this.request(kind, bytes, delayedTo, now, own, kind.fairness?.(payload));
@@ -125,7 +131,7 @@ export class Preparer {
   private kindOfType(type: string): TaskKind {
     const { defaults: settings, codec } = this;
     const nothing = { links: undefined, key: undefined, acknowledge: undefined, fairness: undefined };
-    return { type: checkedType(type), settings, codec, ...nothing };
+    return { type: checkedType(type), settings, codec, ...nothing, checkLimitKey: undefined };
   }
 
   private kindOfDefinition(task: TaskDefinition): TaskKind {
@@ -145,6 +151,7 @@ export class Preparer {
     links,
     acknowledge,
     fairness,
+    limits,
   }: TaskDefinition): TaskKind {
     const own = options === undefined ? this.defaults : applyOptions(this.defaults, options);
     const settings = versions ? { ...own, headers: withVersion(own.headers, versions, `task "${type}"`) } : own;
@@ -152,7 +159,8 @@ export class Preparer {
     const used = links && readCallLinks(checkedType(type), links, {}, settings.group);
     const turns = fairness && fairnessOfKind(fairness, {}, `task "${type}"`);
     const further = { links: linksInUse(used), key: links?.key, acknowledge, fairness: turns };
-    const kind = { type: checkedType(type), settings, codec, ...further };
+    const checkLimitKey = limitKeyCheck(type, codec, limits);
+    const kind = { type: checkedType(type), settings, codec, ...further, checkLimitKey };
     checkRepeat(kind.type, settings, kind.links);
     return kind;
   }
@@ -253,4 +261,11 @@ function encodePayload({ type, codec }: TaskKind, payload: unknown): Buffer | un
   throw new InvalidTaskError(
     `codec of task "${type}" returned ${describe(bytes)}; encode() must return bytes or undefined`,
   );
+}
+
+/** Its function gets what a handler would: it is for the payload as it is decoded. */
+function limitKeyCheck(type: string, codec: PayloadCodec, limits: TaskLimits | undefined): TaskKind['checkLimitKey'] {
+  if (!limits?.limitBy) return undefined;
+  const limitBy = (payload: unknown) => limits.limitBy!(payload);
+  return (bytes) => void limitKeyOf(limitBy, codec.decode(bytes ?? NO_PAYLOAD), type, InvalidTaskError);
 }

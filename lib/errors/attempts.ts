@@ -28,6 +28,11 @@ export class InvalidCostError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_COST';
 }
 
+/** `limitBy` threw, or returned no key. The task is archived: it would fail so again. */
+export class InvalidLimitKeyError extends AsynqError {
+  readonly code = 'ASYNQ_INVALID_LIMIT_KEY';
+}
+
 /** The task's timeout or deadline has passed (Go's context.DeadlineExceeded). */
 export class DeadlineExceededError extends AsynqError {
   readonly code = 'ASYNQ_DEADLINE_EXCEEDED';

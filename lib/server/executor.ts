@@ -12,7 +12,6 @@ import { Collectors } from './attempt/collectors.js';
 import type { Attempts } from './attempt/attempts.js';
 import { Deadlines } from './attempt/deadlines.js';
 import type { BatchHandling, TaskHandlerEntry } from './attempt/handler.js';
-import type { Limiter } from './attempt/limiter.js';
 import { reportFinished, reportStarted } from './attempt/report.js';
 import { takeBatch } from './fetching/batch.js';
 import type { Exchanger } from './fetching/processor.js';
@@ -171,7 +170,7 @@ export class Executor implements Exchanger, Attempts, Admitted {
     const hasEnded = task.verdict !== undefined || task.lost;
     task.handlerSettled = true;
     if (!hasEnded) this.conclude(task, this.verdictOf(task, succeeded, value));
-    if (this.options.limiters.size > 0) this.limiterOf(task)?.left(task);
+    if (this.options.limiters.size > 0) this.options.limiters.left(task);
     if (!hasEnded) return;
     this.options.queues.get(task.queue)?.lingering.delete(task);
     this.options.listener.workAvailable();
@@ -206,18 +205,9 @@ export class Executor implements Exchanger, Attempts, Admitted {
       const { outcome, settlement } = task.verdict!;
       queue.release(task);
       if (settled[index] !== 'settled') reportFinished(events, clock, task, 'lost');
-      else if (settlement.kind === 'wait') this.waits(task, settlement.waitlist);
+      else if (settlement.kind === 'wait') this.options.limiters.queued(task, settlement.waitlist);
       else reportFinished(events, clock, task, outcome);
     }
-  }
-
-  private waits(task: ActiveTask, waitlist: string): void {
-    const limiter = this.limiterOf(task);
-    if (limiter?.scope === waitlist) limiter.queued(task.queue);
-  }
-
-  private limiterOf({ handler }: ActiveTask): Limiter | undefined {
-    return handler && this.options.limiters.of(handler);
   }
 
   held(): Iterable<ActiveTask> {

@@ -30,12 +30,17 @@ export function profileOf({ handlers, queues, aggregators }: ProfileSources): Se
   };
 }
 
-function handlerOf({ pattern, version = 1, limits, cost }: TaskHandlerEntry): HandlerProfile {
+function handlerOf({ pattern, version = 1, limits, cost, limitKey }: TaskHandlerEntry): HandlerProfile {
   const limited = limits && publish(resolveLimits(limits, `handler "${pattern}"`, InvalidHandlerError));
   return {
     pattern,
     ...(version > 1 && { version }),
-    ...(limits && { scope: limits.limitScope ?? pattern, ...limited, ...(cost && { costs: true as const }) }),
+    ...(limits && {
+      scope: limits.limitScope ?? pattern,
+      ...limited,
+      ...(cost && { costs: true as const }),
+      ...(limitKey && { keyed: true as const }),
+    }),
   };
 }
 

@@ -110,13 +110,13 @@ export function defineTask<P>(type: string, options: DefinitionOptions<P, unknow
   const { key, rememberFor, after, onFailure, waitAtMost, onTimeout, missing, acknowledge, fairness, ...others } =
     options;
   const { version, upgrade, ...unversioned } = others;
-  const { retryDelay, isFailure, codec, concurrency, globalConcurrency, rateLimit, limitScope, ...defaults } =
+  const { retryDelay, isFailure, codec, concurrency, globalConcurrency, rateLimit, limitScope, limitBy, ...defaults } =
     unversioned;
   const settings = applyOptions(DEFAULT_SETTINGS, defaults);
   if (retryDelay !== undefined) requireFunction(retryDelay, `retryDelay of task "${type}"`, InvalidTaskError);
   if (isFailure !== undefined) requireFunction(isFailure, `isFailure of task "${type}"`, InvalidTaskError);
   if (codec !== undefined) requireCodec(codec, `codec of task "${type}"`);
-  const given = { concurrency, globalConcurrency, rateLimit, limitScope };
+  const given = { concurrency, globalConcurrency, rateLimit, limitScope, limitBy };
   const limits = pickLimits(given, `task "${type}"`, InvalidTaskError);
   const versions = readVersions({ version, upgrade }, `task "${type}"`);
   withVersion(defaults.headers, versions, `task "${type}"`);

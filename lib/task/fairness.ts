@@ -1,4 +1,4 @@
-import { InvalidTaskError } from '../errors.js';
+import { type ErrorClass, InvalidTaskError } from '../errors.js';
 import { describe, isBlank, refuseBraces, rejectUnknownKeys, requireFunction, requireObject } from '../validation.js';
 import { FAIRNESS_HEADER, type FairShare, fairnessText } from '../wire/fairness.js';
 import { type RateLimit, resolveLimits } from './limits.js';
@@ -125,15 +125,15 @@ const forKey = <T>(given: ByKey<T>, key: string): T =>
   typeof given === 'function' ? (given as (key: string) => T)(key) : given;
 
 /** It becomes part of a key of Redis. */
-function requireKey(given: unknown, what: string): string {
+export function requireKey(given: unknown, what: string, Failure: ErrorClass = InvalidTaskError): string {
   const key = typeof given === 'number' && Number.isFinite(given) ? String(given) : given;
-  if (typeof key !== 'string') throw new InvalidTaskError(`${what} must be a text or a number, not ${describe(given)}`);
-  if (isBlank(key)) throw new InvalidTaskError(`${what} is blank; give the name of a tenant, or the like`);
+  if (typeof key !== 'string') throw new Failure(`${what} must be a text or a number, not ${describe(given)}`);
+  if (isBlank(key)) throw new Failure(`${what} is blank; give the name of a tenant, or the like`);
   const bytes = Buffer.byteLength(key);
   if (bytes > MAX_KEY_BYTES) {
-    throw new InvalidTaskError(`${what} has ${bytes} bytes, and may have ${MAX_KEY_BYTES}; give a hash of it`);
+    throw new Failure(`${what} has ${bytes} bytes, and may have ${MAX_KEY_BYTES}; give a hash of it`);
   }
-  return refuseBraces(key, what, InvalidTaskError);
+  return refuseBraces(key, what, Failure);
 }
 
 function requireWeight(given: unknown, what: string): number {

@@ -64,6 +64,13 @@ export interface TaskLimits<P = unknown> extends Omit<Limits, 'rateLimit'> {
    * share all their limits. Default: the type, or prefix, of the handler.
    */
   limitScope?: string;
+  /**
+   * Whose limits they are, such as a partner: all limits hold for each key. A text or number, at most 256 bytes, without braces; not
+   * asynchronous. Called with the payload before the pipes. Each key counts in a scope of its own, `<limitScope>:<key>`. A definition's
+   * is also called where its tasks are enqueued: a wrong key fails there with InvalidTaskError. Elsewhere the task is archived with
+   * InvalidLimitKeyError. Default: one limit for all.
+   */
+  limitBy?(payload: P): string | number;
 }
 
 const COUNT = { least: 1, most: 1_000_000_000 };
@@ -74,7 +81,11 @@ export const LIMIT_NAMES = [
   'globalConcurrency',
   'rateLimit',
 ] as const satisfies readonly (keyof Limits)[];
-export const TASK_LIMIT_NAMES = [...LIMIT_NAMES, 'limitScope'] as const satisfies readonly (keyof TaskLimits)[];
+export const TASK_LIMIT_NAMES = [
+  ...LIMIT_NAMES,
+  'limitScope',
+  'limitBy',
+] as const satisfies readonly (keyof TaskLimits)[];
 
 /** @param what the owner of the limits, for messages */
 export function resolveLimits(limits: Limits, what: string, Failure: ErrorClass): ResolvedLimits {
@@ -91,14 +102,16 @@ export function resolveLimits(limits: Limits, what: string, Failure: ErrorClass)
 
 /** The limits among the options of a definition or a handler, `undefined` if it has none. */
 export function pickLimits(options: TaskLimits, what: string, Failure: ErrorClass): TaskLimits | undefined {
-  const { concurrency, globalConcurrency, rateLimit, limitScope } = options;
+  const { concurrency, globalConcurrency, rateLimit, limitScope, limitBy } = options;
   resolveLimits(options, what, Failure);
   if (limitScope !== undefined) requireNonBlank(limitScope, `limitScope of ${what}`, Failure);
+  if (limitBy !== undefined) requireFunction(limitBy, `limitBy of ${what}`, Failure);
   if (concurrency === undefined && globalConcurrency === undefined && rateLimit === undefined) {
-    if (limitScope === undefined) return undefined;
-    throw new Failure(`limitScope of ${what} limits nothing without ${LIMIT_NAMES.join(', ')}`);
+    if (limitScope === undefined && limitBy === undefined) return undefined;
+    const name = limitScope === undefined ? 'limitBy' : 'limitScope';
+    throw new Failure(`${name} of ${what} limits nothing without ${LIMIT_NAMES.join(', ')}`);
   }
-  return { concurrency, globalConcurrency, rateLimit, limitScope };
+  return { concurrency, globalConcurrency, rateLimit, limitScope, limitBy };
 }
 
 function checkRate(given: unknown, what: string, Failure: ErrorClass): { max: number; per: number } {

@@ -1,6 +1,7 @@
 import type { Broker } from '../../broker/broker.js';
-import type { PublishedLimits } from '../../broker/server-profile.js';
+import type { HandlerProfile, PublishedLimits } from '../../broker/server-profile.js';
 import { toDate } from '../../clock.js';
+import { scopeOfKey } from '../../task/limit-key.js';
 import { newerWaitlist } from '../../wire/payload-version.js';
 import type { Case } from './case.js';
 import { handlerOf } from './fleet.js';
@@ -19,12 +20,19 @@ export async function handlerLimits(store: Store, known: Case): Promise<TaskReas
   const byScope = new Map<string, PublishedLimits>();
   for (const server of servers) {
     const handler = handlerOf(server, task.message.type);
-    if (handler?.scope !== undefined && !byScope.has(handler.scope)) byScope.set(handler.scope, handler);
+    const scope = handler && scopeFor(handler, waitlist?.name);
+    if (scope !== undefined && !byScope.has(scope)) byScope.set(scope, handler!);
   }
   if (waitlist && !(waitlist.name !== undefined && byScope.has(waitlist.name))) return [unknownLimit(known)];
   const wanted = waitlist ? [waitlist.name!] : [...byScope.keys()];
   const reasons = await Promise.all(wanted.map((scope) => handlerLimit(store, known, scope, byScope.get(scope)!)));
   return reasons.filter((reason) => reason.deferred || reason.reached.length > 0);
+}
+
+/** Where the limits of a handler count for a task. Those of a key are known only of a task that is held: what its key is, its server knows. */
+function scopeFor({ scope, keyed }: HandlerProfile, waitlist: string | undefined): string | undefined {
+  if (!keyed || scope === undefined) return scope;
+  return waitlist?.startsWith(scopeOfKey(scope, '')) ? waitlist : undefined;
 }
 
 const retryAtOf = ({ task, position }: Case): Date | undefined =>

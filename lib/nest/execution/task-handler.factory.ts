@@ -3,9 +3,10 @@ import { Injectable } from '@nestjs/common';
 import { ApplicationConfig, ExternalContextCreator } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { isThenable } from '../../async.js';
-import { InvalidHandlerError } from '../../errors.js';
+import { InvalidHandlerError, InvalidLimitKeyError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
 import type { SingleHandlerEntry, TaskHandlerEntry } from '../../server/index.js';
+import { limitKeyOf } from '../../task/limit-key.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import type { TaskContext } from '../../task/context.js';
 import { type ReadVersions, upgraded } from '../../task/payload-versions.js';
@@ -50,7 +51,8 @@ export class TaskHandlerFactory {
     const read = plan.decodes ? decoder(codec, versions) : (task: TaskContext) => task.payload;
     const wrapped = this.enhancers.wrap(handler, plan);
     const cost = costOf(handler, codec, settings);
-    const entry = { pattern, retryDelay, isFailure, limits, cost, version: versions?.version };
+    const limitKey = limitKeyOfTasks(handler, codec, settings);
+    const entry = { pattern, retryDelay, isFailure, limits, cost, limitKey, version: versions?.version };
     if (batch) {
       const invoker = invokerOf(this.creator, handler, plan, wrapped);
       const filters = new ExceptionFilters(handler, this.config, settings.events);
@@ -124,6 +126,21 @@ function costOf(
   if (!rate?.cost) return undefined;
   const read = decoder(codec, metadata.versions);
   return (task) => rate.cost!(readOr(() => read(task), task.type, invalidPayload));
+}
+
+function limitKeyOfTasks(
+  { metadata }: DiscoveredHandler,
+  codec: PayloadCodec,
+  { invalidPayload }: HandlerSettings,
+): TaskHandlerEntry['limitKey'] {
+  const { limits } = metadata;
+  if (!limits?.limitBy) return undefined;
+  const read = decoder(codec, metadata.versions);
+  const limitBy = (payload: unknown) => limits.limitBy!(payload);
+  return (task) => {
+    const payload = readOr(() => read(task), task.type, invalidPayload);
+    return limitKeyOf(limitBy, payload, task.type, InvalidLimitKeyError);
+  };
 }
 
 /** @throws the error that the task fails with when its payload cannot be read */

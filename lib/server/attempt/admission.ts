@@ -50,8 +50,9 @@ export class Admission {
     if (!handler) return this.admitted.refuse(task, new HandlerNotFoundError(task.type));
     const newer = task.message.headers && newerPayloads.waitlistOf(task, handler);
     if (newer) return this.defer(task, newer);
-    const limiter = limiters.of(handler);
+    const limiter = limiters.of(handler, task);
     if (!limiter) return this.begin(task, handler);
+    if (limiter instanceof Error) return this.admitted.refuse(task, limiter);
     const unpriced = limiter.hasCosts ? price(task, limiter.limits.rate) : undefined;
     if (unpriced) return this.admitted.refuse(task, unpriced);
     if (!isLimited) return this.begin(task, handler);

@@ -28,6 +28,8 @@ interface HandlerSettings {
   readonly limits?: TaskLimits;
   /** What a task costs of the rate among the limits. Default: 1. */
   readonly cost?: ((task: TaskContext) => number) | undefined;
+  /** Whose limits hold for a task. It throws InvalidLimitKeyError when there is no key. Default: one limit for all. */
+  readonly limitKey?: ((task: TaskContext) => string) | undefined;
 }
 
 /** What a batch handler does with its tasks. */

@@ -85,6 +85,11 @@ export class Limiter {
     return opensIn > 0 && this.waitlist.isUsed ? this.deps.clock.now() + opensIn : undefined;
   }
 
+  /** Whether it counts tasks, or knows of some that wait; or has to remember when there is room. */
+  get isUsed(): boolean {
+    return this.inside.size > 0 || this.ended.length > 0 || this.deciding || this.waitlist.isUsed || this.opensIn > 0;
+  }
+
   close(): void {
     this.closed = true;
     this.waitlist.close();

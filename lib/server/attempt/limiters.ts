@@ -1,17 +1,19 @@
-import { InvalidHandlerError } from '../../errors.js';
+import { type AsynqError, InvalidHandlerError } from '../../errors.js';
 import { resolveLimits, type ResolvedLimits } from '../../task/limits.js';
 import { settleAll } from '../../async.js';
 import type { TaskHandlerEntry } from './handler.js';
+import type { ActiveTask } from './active-task.js';
+import { KeyedLimiters } from './keyed-limiters.js';
 import { Limiter } from './limiter.js';
 import type { LimiterDeps } from './waitlist.js';
 
 /** Between two searches for waiting tasks that nobody here knows of. */
 const SEARCH_INTERVAL_MS = 2_000;
 
-/** The limiters of a server: one per scope. */
+/** The limiters of a server: one per scope, or per key of a scope. */
 export class Limiters {
-  private readonly byScope = new Map<string, Limiter>();
-  private readonly byEntry = new Map<TaskHandlerEntry, Limiter>();
+  private readonly byScope = new Map<string, Limiter | KeyedLimiters>();
+  private readonly byEntry = new Map<TaskHandlerEntry, Limiter | KeyedLimiters>();
 
   /**
    * @throws InvalidHandlerError for wrong limits, or handlers that share a scope and differ in
@@ -25,9 +27,11 @@ export class Limiters {
       if (!entry.limits) continue;
       const scope = entry.limits.limitScope ?? entry.pattern;
       const limits = resolveLimits(entry.limits, `handler "${entry.pattern}"`, InvalidHandlerError);
+      const Kind = entry.limitKey ? KeyedLimiters : Limiter;
       let limiter = this.byScope.get(scope);
-      if (!limiter) this.byScope.set(scope, (limiter = new Limiter(scope, limits, deps)));
+      if (!limiter) this.byScope.set(scope, (limiter = new Kind(scope, limits, deps)));
       else requireEqual(limiter.limits, limits, scope, entry.pattern);
+      if (!(limiter instanceof Kind)) throw keyedOrNot(scope, entry.pattern);
       if (entry.cost) limiter.hasCosts = true;
       this.byEntry.set(entry, limiter);
     }
@@ -37,43 +41,93 @@ export class Limiters {
     return this.byScope.size;
   }
 
-  /** The limiter a task of this handler has to pass. */
-  of(entry: TaskHandlerEntry): Limiter | undefined {
-    return this.byEntry.get(entry);
+  /** The limiter that a task of this handler has to pass; or why it cannot. */
+  of(entry: TaskHandlerEntry, task: ActiveTask): Limiter | AsynqError | undefined {
+    const limiter = this.byEntry.get(entry);
+    return limiter instanceof KeyedLimiters ? limiter.of(task) : limiter;
+  }
+
+  /** The task's handler has settled, or it was never called. */
+  left(task: ActiveTask): void {
+    if (task.handler) this.byEntry.get(task.handler)?.left(task);
+  }
+
+  /** A deferred task is now on a waitlist of its queue. */
+  queued({ handler, queue }: ActiveTask, waitlist: string): void {
+    const limiter = handler && this.byEntry.get(handler);
+    if (limiter) this.named(limiter, waitlist)?.queued(queue);
   }
 
   /** One pass. Tokens are extended though a queue cannot be asked what waits in it. */
   async runOnce(): Promise<number> {
     const { broker, queues } = this.deps;
-    const waiting = new Map<string, string[]>();
+    const waiting = new Map<Limiter, string[]>();
     const search = async (queue: string) => {
-      for (const scope of await broker.limiting.usedWaitlists(queue)) {
-        if (this.byScope.has(scope)) waiting.set(scope, [...(waiting.get(scope) ?? []), queue]);
+      for (const waitlist of await broker.limiting.usedWaitlists(queue)) {
+        for (const limiter of this.servesOf(waitlist)) waiting.set(limiter, [...(waiting.get(limiter) ?? []), queue]);
       }
     };
     const [failed] = (await Promise.allSettled(queues.names().map(search))).filter(
       ({ status }) => status === 'rejected',
     );
-    await settleAll([...this.byScope.values()].map((limiter) => limiter.runOnce(waiting.get(limiter.scope) ?? [])));
+    const used = new Set([...waiting.keys(), ...this.all()]);
+    await settleAll([...used].map((limiter) => limiter.runOnce(waiting.get(limiter) ?? [])));
     if (failed) throw (failed as PromiseRejectedResult).reason;
     return SEARCH_INTERVAL_MS;
   }
 
   /** Wakes waiting tasks now, as far as there may be room, where no loop does. */
   async findRoom(): Promise<void> {
-    await settleAll([...this.byScope.values()].map((limiter) => limiter.findRoom()));
+    if (this.hasKeys) await this.findKeys();
+    await settleAll([...this.all()].map((limiter) => limiter.findRoom()));
   }
 
   /** When a rate has room again for which tasks wait, in milliseconds since the epoch; `undefined` when none waits. */
   nextRoom(): number | undefined {
-    const times = [...this.byScope.values()].flatMap((limiter) => limiter.nextRoom() ?? []);
+    const times = [...this.all()].flatMap((limiter) => limiter.nextRoom() ?? []);
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
   close(): void {
     for (const limiter of this.byScope.values()) limiter.close();
   }
+
+  private get hasKeys(): boolean {
+    return [...this.byScope.values()].some((limiter) => limiter instanceof KeyedLimiters);
+  }
+
+  /** Makes the limiters of keys of which tasks wait. */
+  private async findKeys(): Promise<void> {
+    const { broker, queues } = this.deps;
+    for (const queue of queues.names()) {
+      for (const waitlist of await broker.limiting.usedWaitlists(queue)) {
+        for (const limiter of this.servesOf(waitlist)) limiter.queued(queue);
+      }
+    }
+  }
+
+  private *all(): Iterable<Limiter> {
+    for (const limiter of this.byScope.values()) {
+      if (limiter instanceof KeyedLimiters) yield* limiter.used();
+      else yield limiter;
+    }
+  }
+
+  /** The limiters of a waitlist: keys of two scopes may make the same name. */
+  private servesOf(waitlist: string): Limiter[] {
+    return [...this.byScope.values()].flatMap((limiter) => this.named(limiter, waitlist) ?? []);
+  }
+
+  private named(limiter: Limiter | KeyedLimiters, waitlist: string): Limiter | undefined {
+    if (limiter instanceof KeyedLimiters) return limiter.named(waitlist);
+    return limiter.scope === waitlist ? limiter : undefined;
+  }
 }
+
+const keyedOrNot = (scope: string, pattern: string): InvalidHandlerError =>
+  new InvalidHandlerError(
+    `handler "${pattern}" shares the limitScope "${scope}" with another handler, and only one of them has limitBy; give both one, or each a limitScope of its own`,
+  );
 
 function requireEqual(known: ResolvedLimits, given: ResolvedLimits, scope: string, pattern: string): void {
   const names = ['concurrency', 'globalConcurrency', 'rate', 'window'] as const;
