@@ -7,13 +7,14 @@ import { requireQueueName } from '../known-queue.js';
 import { readWait, type TaskWait } from '../waits.js';
 import type { Case } from './case.js';
 import { fleetOf } from './fleet.js';
+import { keyReasons } from './key-reasons.js';
 import { handlerLimits, queueLimits } from './limits.js';
 import type { TaskExplanation, TaskReason } from './reasons.js';
 import { capacity, obstacles, wrongClocks } from './server-reasons.js';
 import { stateReason, tooLate } from './state-reasons.js';
 import { explainedReason } from './words.js';
 
-export type ExplainingBroker = Pick<Broker, 'inspection' | 'links' | 'obstacles' | 'clock'>;
+export type ExplainingBroker = Pick<Broker, 'inspection' | 'links' | 'obstacles' | 'fairKeys' | 'clock'>;
 
 /** Reads what is known of a task and of the servers of its queue, each once, and says what follows. */
 export async function explain(broker: ExplainingBroker, queue: string, id: string): Promise<TaskExplanation> {
@@ -73,8 +74,10 @@ async function reasonsOf(broker: ExplainingBroker, known: Case): Promise<TaskRea
   const after = [...(await handlerLimits(broker, known)), ...wrongClocks(known)];
   if (first) return [first, ...blocked, ...after];
   if (known.position.waitlist) return [...deferredFirst([...blocked, ...after])];
-  const busy = [...(await queueLimits(broker, known)), ...(await capacity(broker, known))];
-  const reasons = [...blocked, ...after.filter(({ kind }) => kind !== 'clock'), ...busy];
+  const inLine = await keyReasons(broker, known);
+  const busy = [...(await queueLimits(broker, known)), ...(await capacity(broker, known, inLine !== undefined))];
+  const others = after.filter(({ kind }) => kind !== 'clock');
+  const reasons = [...blocked, ...(inLine?.limit ?? []), ...others, ...busy, ...(inLine?.turn ?? [])];
   const clocks = after.filter(({ kind }) => kind === 'clock');
   // Servers of which nothing is known may well take it.
   const isFree = reasons.every(({ kind }) => kind === 'handlersUnknown');

@@ -27,7 +27,8 @@ const REACHED: Readonly<Record<ReachedLimit, (reason: LimitReason) => string>> =
       : `tasks may cost ${limits.rate} per ${formatDuration(limits.window ?? 0)}, and ${left} is left`,
 };
 
-function holdersText(holders: readonly LimitHolder[], running: number): string {
+/** Who has the places of a limit. @param running how many there are */
+export function holdersText(holders: readonly LimitHolder[], running: number): string {
   if (holders.length === 0) return '';
   const named = holders.map(({ queue, id }) => (queue === '' ? `"${id}"` : `task ${id} in queue "${queue}"`));
   const more = running > named.length ? ` and ${running - named.length} more` : '';

@@ -10,7 +10,7 @@ import type { LimitHolder, ReachedLimit, TaskReason } from './reasons.js';
 type Store = Pick<Broker, 'obstacles'>;
 
 /** More holders than this are not named. */
-const MAX_NAMED_HOLDERS = 5;
+export const MAX_NAMED_HOLDERS = 5;
 
 /** The limit that a deferred task waits for, or those that the next task of this handler reaches. */
 export async function handlerLimits(store: Store, known: Case): Promise<TaskReason[]> {

@@ -1,6 +1,7 @@
 import type { TaskState } from '../../wire/states.js';
 import type { ExpiryPolicy } from '../../wire/expiry.js';
 import type { PublishedLimits } from '../../broker/server-profile.js';
+import type { KeyLimit } from '../fair-keys.js';
 import type { WaitedFor } from '../waits.js';
 
 /** A server as a reason names it. */
@@ -122,6 +123,23 @@ export type TaskReason =
     })
   /** A limit of its queue is reached. */
   | (LimitState & { readonly kind: 'queueLimit' })
+  /**
+   * A limit of its key in a fair queue is reached, or was, so that it is looked at again at `opensAt`. `running`: how many tasks have a slot of
+   * the key. `opensAt` is `undefined` when a slot must get free. `rate.per` in milliseconds. The key of tasks without one is ''.
+   */
+  | {
+      readonly kind: 'keyLimit';
+      readonly key: string;
+      readonly reached: readonly KeyLimit[];
+      readonly concurrency: number | undefined;
+      readonly rate: { readonly max: number; readonly per: number } | undefined;
+      readonly running: number;
+      /** Some of those with a slot, when `concurrency` is reached. */
+      readonly holders: readonly LimitHolder[];
+      readonly opensAt: Date | undefined;
+    }
+  /** It waits in the line of its key, behind `ahead` tasks of it; the key takes turns with `others`. */
+  | { readonly kind: 'keyTurn'; readonly key: string; readonly ahead: number; readonly others: number }
   /** Queues that all its servers take tasks of first. */
   | { readonly kind: 'priority'; readonly queues: readonly { readonly queue: string; readonly pending: number }[] }
   /** Pending tasks that are claimed before it; `undefined`: more than 20,000. */

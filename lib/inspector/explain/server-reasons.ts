@@ -45,8 +45,12 @@ function payloadTooNew({ task, position }: Case, version: number, newest: number
   return { kind: 'payloadTooNew', version, known: newest, deferred, retryAt };
 }
 
-/** What a pending task waits for behind others. */
-export async function capacity({ inspection }: Pick<Broker, 'inspection'>, known: Case): Promise<TaskReason[]> {
+/** What a pending task waits for behind others. @param inLine it is in the line of a key, where its place is another one */
+export async function capacity(
+  { inspection }: Pick<Broker, 'inspection'>,
+  known: Case,
+  inLine: boolean,
+): Promise<TaskReason[]> {
   const { fleet, position, queue } = known;
   const reasons: TaskReason[] = [];
   const running = fleet.serving.reduce((sum, { workers }) => sum + workers.length, 0);
@@ -56,7 +60,7 @@ export async function capacity({ inspection }: Pick<Broker, 'inspection'>, known
   }
   const first = await busyQueues(inspection, queuesBefore(fleet.serving, queue));
   if (first.length > 0) reasons.push({ kind: 'priority', queues: first });
-  if (position.ahead !== 0) reasons.push({ kind: 'behind', ahead: position.ahead });
+  if (position.ahead !== 0 && !inLine) reasons.push({ kind: 'behind', ahead: position.ahead });
   return reasons;
 }
 

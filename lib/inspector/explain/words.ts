@@ -1,5 +1,6 @@
 import { formatDuration, formatMoment } from '../../words/when.js';
 import type { WaitedFor } from '../waits.js';
+import { keyLimitText, turnText } from './key-words.js';
 import { limitText } from './limit-words.js';
 import type { ExplainedReason, ServerRef, TaskReason } from './reasons.js';
 
@@ -59,6 +60,10 @@ export function reasonText(reason: TaskReason, now: number): string {
     case 'handlerLimit':
     case 'queueLimit':
       return limitText(reason, now);
+    case 'keyLimit':
+      return keyLimitText(reason, now);
+    case 'keyTurn':
+      return turnText(reason);
     case 'priority':
       return `Its servers take tasks of queues with a higher priority first: ${names(reason.queues.map(({ queue, pending }) => `"${queue}" has ${pending} pending`))}.`;
     case 'behind':

@@ -7,7 +7,7 @@ import type { ExplainedReason } from '../../../lib/inspector/explain/reasons.js'
 import { AsynqInspector } from '../../../lib/inspector/inspector.js';
 import { QueueKeys } from '../../../lib/wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../../lib/wire/message.js';
-import { repeat, request } from '../../support/messages.js';
+import { fairHeader, repeat, request } from '../../support/messages.js';
 import { archival, completion, type Driver, type DriverTest, retrial } from '../driver.js';
 
 const PLAIN: ServerProfile = { handlers: [{ pattern: 't' }], queues: {}, aggregates: false };
@@ -100,6 +100,34 @@ export function exerciseExplain(it: DriverTest): void {
       const inspector = new AsynqInspector(driver.broker);
       await expect(inspector.explain({ queue: '', id: 'a' })).rejects.toThrow(InvalidOptionError);
       await expect(inspector.explain({ queue: 'default', id: ' ' })).rejects.toThrow(InvalidOptionError);
+    });
+
+    it('says what a task waits for in the line of its key', async ({ driver }) => {
+      driver.broker.fairQueues.add('default');
+      await serve(driver, { ...PLAIN, handlers: [{ pattern: 'test:task' }] });
+      const tasks = (key: string, share = {}) =>
+        [1, 2, 3].map((number) => request({ id: `${key}-${number}`, headers: fairHeader(key, share) }));
+      await driver.enqueue(tasks('a'));
+      expect(await reasonsFor(driver, 'a-1')).toMatchObject([{ kind: 'ready' }]);
+      await driver.enqueue([...tasks('b', { concurrency: 1 }), ...tasks('c', { rate: 1, window: 16_000 })]);
+      expect(await reasonsFor(driver, 'a-3')).toEqual([
+        {
+          ...{ kind: 'keyTurn', key: 'a', ahead: 2, others: 2 },
+          text: 'It waits in the line of the tasks of key "a", behind 2 of them, which takes turns with 2 other keys.',
+        },
+      ]);
+      await driver.take(9);
+      expect(await reasonsFor(driver, 'b-2')).toEqual([
+        {
+          ...{ kind: 'keyLimit', key: 'b', reached: ['concurrency'], concurrency: 1, rate: undefined, running: 1 },
+          ...{ holders: [{ queue: 'default', id: 'b-1' }], opensAt: undefined },
+          text: 'A limit of its key "b" is reached: 1 at a time, and 1 has a slot. Its places are held by task b-1 in queue "default".',
+        },
+      ]);
+      const [limit, turn] = await reasonsFor(driver, 'c-3');
+      expect(limit).toMatchObject({ kind: 'keyLimit', reached: ['rate'], rate: { max: 1, per: 16_000 }, holders: [] });
+      expect(limit!.text).toMatch(/^A limit of its key "c" is reached: 1 starts per 16s. More may start at /);
+      expect(turn).toMatchObject({ kind: 'keyTurn', ahead: 1, others: 0 });
     });
 
     it('names a pause first, and then what would hold the task after it', async ({ driver }) => {

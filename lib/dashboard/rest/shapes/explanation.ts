@@ -84,6 +84,7 @@ function untilOf(reason: TaskReason): Date | undefined {
     case 'handlerLimit':
       return reason.opensAt ?? reason.retryAt;
     case 'queueLimit':
+    case 'keyLimit':
       return reason.opensAt;
     default:
       return undefined;
@@ -97,6 +98,8 @@ function linksOf(reason: TaskReason): { tasks: { queue: string; id: string }[]; 
         tasks: reason.open.flatMap(({ prerequisite }) => ('id' in prerequisite ? [prerequisite] : [])),
         queues: [],
       };
+    case 'keyLimit':
+      return { tasks: [...reason.holders], queues: [] };
     case 'handlerLimit':
       return { tasks: reason.holders.filter(({ queue }) => queue !== ''), queues: [] };
     case 'priority':
