@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import type { RedisDriver } from '../contract/redis-fixture.js';
 import { withoutStyles } from '../support/command-line.js';
 import { arrangeEveryState, arrangeHeld, arrangeWaiting } from '../support/every-state.js';
-import { request } from '../support/messages.js';
+import { fairHeader, request } from '../support/messages.js';
 import { it } from './cli-fixture.js';
 
 const stored = (driver: RedisDriver, state: 'pending' | 'scheduled' | 'archived') =>
@@ -154,6 +154,43 @@ describe('the command line', () => {
         cursor: null,
       });
       await lines('queue rm --force default -y');
+    });
+
+    it('lists the keys of a fair queue, and tasks of a key', async ({ driver, run, lines, json }) => {
+      driver.broker.fairQueues.add('default');
+      const tasks = (key: string, share = {}) =>
+        [1, 2].map((number) => request({ id: `${key}-${number}`, headers: fairHeader(key, share) }));
+      const rate = { rate: 1, window: 3_600_000 };
+      await driver.enqueue([
+        ...tasks('acme', { concurrency: 1 }),
+        ...tasks('zeta', rate),
+        ...tasks('beta', { weight: 2 }),
+      ]);
+      await driver.take(9);
+      await driver.enqueue([request({ id: 'beta-3', headers: fairHeader('beta') })]);
+      const [head, ...rows] = await lines('queue keys default --sort name');
+      expect(head?.split(/ {2,}/)).toEqual(['Key', 'Waiting', 'Running', 'Weight', 'Limits', 'Held By']);
+      expect(rows[0]).toMatch(/^acme +1 +1 +1 +1 at a time +concurrency$/);
+      expect(rows[1]).toMatch(/^beta +1 +2 +1$/);
+      expect(rows[2]).toMatch(/^zeta +1 +1 +1 +1 per 1h0m0s +rate, in \d/);
+      const held = (await json('queue keys default --held --search ac')) as object;
+      expect(held).toEqual({
+        keys: [
+          {
+            ...{ key: 'acme', waiting: 1, running: 1, weight: 1, concurrency: 1, rate: null },
+            held: { by: ['concurrency'], until: expect.stringMatching(/Z$/) as string },
+          },
+        ],
+        cursor: null,
+      });
+      expect((await run('queue keys default --size 1')).stderr).toContain('There is more: --cursor ');
+      expect((await run('queue keys default --search nobody')).stderr).toContain('No keys in queue "default"');
+      expect((await lines('task ls -q default -s pending --key zeta')).at(-1)).toMatch(/^zeta-2 /);
+      expect(await lines('task archiveall -q default -s pending --key acme --dry-run')).toEqual([
+        '1 task would be archived',
+      ]);
+      expect((await lines('task deleteall -q default -s pending --key acme -y'))[0]).toBe('1 task is deleted');
+      expect((await run('task ls -q default -s active --key acme')).stderr).toContain('pending tasks');
     });
 
     it('frees a lock of the task that is named', async ({ driver, run, lines }) => {

@@ -13,6 +13,7 @@ import { formatBytes } from '../../words/bytes.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
 import type { TaskState } from '../../wire/states.js';
+import { addQueueKeys } from './queue-keys.js';
 
 interface Json {
   readonly json?: boolean;
@@ -48,6 +49,7 @@ export function addQueueCommands(root: Command, invocation: Invocation): void {
     examples: ['queue history default', 'queue history default --days 30'],
     run: showHistory,
   });
+  addQueueKeys(group, invocation);
   addQueueActions(group, invocation);
 }
 

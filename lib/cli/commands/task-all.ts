@@ -13,6 +13,7 @@ import {
   type CancelFlagValues,
   cancelOptions,
   groupOption,
+  keyOption,
   queueOption,
   stateOption,
   yesOption,
@@ -23,6 +24,7 @@ interface AllFlags extends CriteriaFlags {
   readonly queue: string;
   readonly state: MovableState;
   readonly group?: string;
+  readonly key?: string;
   readonly yes?: boolean;
   readonly dryRun?: boolean;
 }
@@ -68,6 +70,7 @@ export function addTaskBulk(group: Command, invocation: Invocation): void {
         queueOption(),
         stateOption(STATES_BY_ACTION[action]),
         groupOption(),
+        keyOption(),
         ...criteriaOptions('only'),
         dryRunOption(),
         ...(action === 'delete' ? [yesOption()] : []),
@@ -112,18 +115,19 @@ const printCount = (context: CommandContext<object>, count: number, what: string
 
 async function moveAll(context: CommandContext<AllFlags>, { action, done }: AllSpec): Promise<void> {
   await requireGroup(context);
-  const { queue, state, group, dryRun } = context.options;
-  const which = `all ${state} tasks${criteriaText(context.options)} of ${group === undefined ? '' : `group "${group}" in `}queue "${queue}"`;
+  const { queue, state, group, key: fairnessKey, dryRun } = context.options;
+  const which = `all ${state} tasks${criteriaText(context.options)} of ${group === undefined ? '' : `group "${group}" in `}${fairnessKey === undefined ? '' : `key "${fairnessKey}" in `}queue "${queue}"`;
   const inspector = await context.inspector();
   const criteria = criteriaOf(context.options);
   if (dryRun) {
-    return printCount(context, await inspector.countTasks(queue, state, { ...criteria, group }), `would be ${done}`);
+    const count = await inspector.countTasks(queue, state, { ...criteria, group, fairnessKey });
+    return printCount(context, count, `would be ${done}`);
   }
   if (action === 'delete' && !(await confirm(context, `delete ${which}`))) return;
   const act = methodOf(inspector, action);
   const signal = context.terminal.interruption();
   const { moved, skipped } = await withProgress(context.terminal, `${action} ${which}`, (onProgress) =>
-    act(queue, state, { ...criteria, group, onProgress, signal }),
+    act(queue, state, { ...criteria, group, fairnessKey, onProgress, signal }),
   );
   context.print(`${countTasks(moved)} ${moved === 1 ? 'is' : 'are'} ${done}`);
   if (skipped > 0) context.note(`${countTasks(skipped)} had left the state, or cannot be read`);

@@ -7,7 +7,16 @@ import { describeBytes } from '../output/text.js';
 import { type CriteriaFlags, criteriaOf, criteriaOptions } from '../tree/criteria.js';
 import { addCommand, type Invocation } from '../tree/tree.js';
 import { directionOf, type Order, ORDERS } from '../output/order.js';
-import { groupOption, idOption, jsonOption, pageOptions, positive, queueOption, stateOption } from '../tree/values.js';
+import {
+  groupOption,
+  idOption,
+  jsonOption,
+  keyOption,
+  pageOptions,
+  positive,
+  queueOption,
+  stateOption,
+} from '../tree/values.js';
 import { formatDistance, formatDuration, formatMoment, formatTime } from '../../words/when.js';
 import { waitFieldsOf } from './wait-text.js';
 import type { TaskList } from '../../inspector/views.js';
@@ -18,6 +27,7 @@ import type { TaskState } from '../../wire/states.js';
 
 interface ListFlags extends CriteriaFlags, Pick<SearchOptions, 'group' | 'scan' | 'cursor'> {
   readonly queue: string;
+  readonly key?: string;
   readonly state: TaskState;
   readonly page?: number;
   readonly order?: Order;
@@ -49,6 +59,7 @@ function addList(group: Command, invocation: Invocation): void {
       queueOption(),
       stateOption(),
       groupOption(),
+      keyOption(),
       ...pageOptions(),
       new Option('--cursor <cursor>', 'continue after the page or search that printed it').conflicts('page'),
       new Option('--order <order>', 'order by time; with a cursor the order of the page before').choices([...ORDERS]),
@@ -60,6 +71,7 @@ function addList(group: Command, invocation: Invocation): void {
       'task list -q default -s pending',
       'task list -q default -s retry --page 2 --size 100',
       'task list -q default -s aggregating -g digest',
+      'task list -q imports -s pending --key acme',
       'task list -q default -s archived --type email: --error ECONNREFUSED',
     ],
     run: listTasks,
@@ -89,16 +101,24 @@ async function listTasks(context: CommandContext<ListFlags>): Promise<void> {
 
 async function findTasks(context: CommandContext<ListFlags>): Promise<TaskList | SearchResult> {
   await requireGroup(context);
-  const { queue, state, group, page, size, cursor, scan } = context.options;
+  const { queue, state, group, key: fairnessKey, page, size, cursor, scan } = context.options;
   const direction = directionOf(state, context.options);
   const criteria = criteriaOf(context.options);
   if (Object.keys(criteria).length === 0) {
     if (scan !== undefined)
       throw new CommandLineError('--scan is for a search; add --type, --id, --payload or --error');
-    return (await context.inspector()).listTasks(queue, state, { size, page, group, cursor, ...direction });
+    return (await context.inspector()).listTasks(queue, state, {
+      size,
+      page,
+      group,
+      fairnessKey,
+      cursor,
+      ...direction,
+    });
   }
   if (page !== undefined) throw new CommandLineError('a search has no pages; go on with --cursor');
-  return (await context.inspector()).searchTasks(queue, state, { ...criteria, group, scan, cursor, ...direction });
+  const search = { ...criteria, group, fairnessKey, scan, cursor, ...direction };
+  return (await context.inspector()).searchTasks(queue, state, search);
 }
 
 type Columns = readonly Column<TaskInfo>[];

@@ -16,6 +16,8 @@ export const yesOption = (): Option => new Option('-y, --yes', 'do not ask');
 
 export const groupOption = (): Option => new Option('-g, --group <name>', 'the group; needed for aggregating tasks');
 
+export const keyOption = (): Option => new Option('--key <key>', 'only pending tasks of this key of a fair queue');
+
 export const stateOption = (states: readonly TaskState[] = TASK_STATES): Option =>
   new Option('-s, --state <state>', 'state of the tasks').choices(states).makeOptionMandatory();
 
