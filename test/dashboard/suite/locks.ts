@@ -142,6 +142,19 @@ describe('locks in the REST API', () => {
     expect((await broker.uniqueness.list('default')).locks).toEqual([]);
   });
 
+  it('are not named when another type of task has the id of a holder that is gone', async () => {
+    const { web, client, broker, locks } = await open({ access: 'destroy', redact: [{ type: 'user:' }] });
+    await client.enqueue('user:mail', {}, { taskId: 'gone', key: KEY, throttle: '1h' });
+    const { tasks } = await broker.consumer.exchange('default', { settle: [], take: 1 });
+    const settle = tasks.map(({ lease }) => ({ kind: 'done' as const, lease, uniqueKey: '' }));
+    await broker.consumer.exchange('default', { settle, take: 0 });
+    await client.enqueue('visible', {}, { taskId: 'gone' });
+    expect(await locks()).toMatchObject([{ name: null, by: null, value: null, task_id: 'gone' }]);
+    const guess = { name: `user:mail:${KEY}:key` };
+    expect(await web.api('POST', 'queues/default/tasks/gone:release_lock', guess)).toMatchObject({ status: 403 });
+    expect((await broker.uniqueness.list('default')).locks).toHaveLength(1);
+  });
+
   it('of hidden payloads are freed by nobody, and right and wrong guesses have one reply', async () => {
     const { web, client, broker } = await open({ access: 'destroy', redact: [{ type: 'user:', fields: ['email'] }] });
     const unique = { for: '1h', by: 'key' } as const;

@@ -1,11 +1,12 @@
 import { mapInTurns } from '../../../async.js';
 import type { StoredLock } from '../../../broker/uniqueness.js';
 import { storedLocks, viewLock } from '../../../inspector/locks.js';
+import { requireNonBlank } from '../../../validation.js';
 import { LOCK_KINDS, type LockName, readLockName } from '../../../wire/lock-names.js';
 import { TASK_STATES } from '../../../wire/states.js';
 import type { Dashboard } from '../../dashboard.js';
 import type { Subject } from '../../payload/presenter.js';
-import { ApiError } from '../api-error.js';
+import { ApiError, BadRequest } from '../api-error.js';
 import { given } from '../query.js';
 import type { ApiRequest, QueryParameter, Route } from '../route.js';
 import { choice, flag, listOf, oneOf, orNull, ref, shape, text, time } from '../schema.js';
@@ -35,7 +36,7 @@ interface Seen {
   readonly read: LockName | undefined;
   /** A part of the payload that the name is made of is hidden, or may be. */
   readonly redacted: boolean;
-  /** Whether enough is known of the lock to show its name. */
+  /** Its name may be shown: it is of the type of its holder, and nothing is hidden. */
   readonly named: boolean;
 }
 
@@ -50,7 +51,7 @@ function see({ presenter }: Dashboard, queue: string, name: string, holder: Subj
   const redacted = holder
     ? presenter.hidesBytes(holder, 'payload')
     : read !== undefined && presenter.mayHidePayload({ type: read.type, queue });
-  return { read, redacted, named: !redacted && (holder ?? read) !== undefined };
+  return { read, redacted, named: !redacted && read !== undefined };
 }
 
 function show(dashboard: Dashboard, queue: string, lock: StoredLock) {
@@ -82,14 +83,14 @@ async function list(dashboard: Dashboard, { params, query }: ApiRequest) {
  */
 async function release(dashboard: Dashboard, { params, body }: ApiRequest): Promise<void> {
   const [queue, id] = [params.queue!, params.id!];
-  const { name } = body as { name: string };
+  const name = requireNonBlank((body as { name: string }).name, 'name', BadRequest);
   await dashboard.requireQueue(queue);
   const holder = await dashboard.inspector.getTaskInfo(queue, id);
   if (!see(dashboard, queue, name, holder).named) {
-    const why = holder ? 'is redacted' : 'is gone, and its locks may be redacted; reload the list';
+    const why = holder ? 'is redacted, or of another type than this lock' : 'is gone, and its locks may be redacted';
     throw new ApiError(
       'FORBIDDEN',
-      `task "${id}" ${why}; a lock that is not shown is freed by the inspector or by nestjs-asynq lock release`,
+      `task "${id}" ${why}; reload the list. A lock that is not shown is freed by the inspector or by nestjs-asynq lock release`,
     );
   }
   if (await dashboard.inspector.releaseLock(queue, { name, holder: { id } })) return;
