@@ -87,7 +87,11 @@ if L.has_links then
   local page = call('HSCAN', L.links, links_cursor or '0', 'COUNT', math.floor(size))
   links_cursor = page[1]
   for i = 1, #page[2], 2 do
-    if #page[2][i + 1] > 1 then settled = settled + (L.guard(L.notice, page[2][i]) or 0) end -- a letter stands for a batch
+    local id, link = page[2][i], page[2][i + 1]
+    if #link > 1 then -- a letter stands for a batch
+      if L.values[id] == nil then L.values[id] = link end -- what was changed since is known
+      settled = settled + (L.guard(L.notice, id) or 0)
+    end
   end
 end
 for _, audit in ipairs(L.audits) do

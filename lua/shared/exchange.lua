@@ -251,7 +251,7 @@ else
   end
   if F then F.left(ids, number) end
   if L then -- results are read from the hashes
-    local linked, details = L.take_successes(ids, items, number)
+    local linked, details = L.take_successes(ids, items, number, #special == 0)
     for n = 1, #linked do
       local id, item = linked[n], details[n]
       if type(item) ~= 'table' then

@@ -5,16 +5,11 @@
 -- parcel. Each kind has a handler in L.on, and each kind of watcher a function in L.tell that posts the end of a task to it.
 -- Handlers apply by identity: twice is once. Everything a handler needs is checked by L.open, before the first write.
 do
-  local call, try, type = redis.call, redis.pcall, type
-  -- How many bodies one script works off; it leaves the others to the next delivery.
-  local MOST_BODIES = 2000
-  -- How many fields of a hash one script goes through.
-  local FAN_OUT = 500
+  local call = redis.call
 
-  local queue, head, tail = {}, 1, 0
-  local posted, positions = {}, {}
-
-  L.on, L.tell, L.due, L.audits, L.afterwards = {}, {}, {}, {}, {}
+  -- What goes to other places, or to the process that has sent this script: four texts each, see L.parcels.
+  local posted = {}
+  L.posted = posted
 
   -- `task_prefix`, `now` (seconds) and `now_nanos` as text.
   function L.open(task_prefix, now, now_nanos)
@@ -49,108 +44,66 @@ do
     return nil, text
   end
 
-  local function store(to, field, text, data)
-    call('HSET', L.outbox, field, cmsgpack.pack({ to, text, data, L.seconds }))
-    local at = positions[field]
-    if not at then
-      at = #posted
-      positions[field] = at
-    end
-    posted[at + 1], posted[at + 2], posted[at + 3], posted[at + 4] = to, field, text, data
-  end
-
-  -- `key` is the identity of what is sent there: a newer body takes the place of an older one that has not left.
-  function L.post(to, key, body, data)
-    if to == L.place then
-      tail = tail + 1
-      queue[tail] = { key, body, data or '' }
-    else
-      store(to, to .. ' ' .. key, cjson.encode(body), data or '')
-    end
-  end
-
-  -- Leaves a body of this place to the next delivery.
-  function L.defer(key, body, data)
-    store(L.place, L.place .. ' ' .. key, cjson.encode(body), data or '')
-  end
-
-  -- Calls `tell` with some fields of a hash, which are deleted when `consume`, and leaves the others to the next delivery: `body`
-  -- has the cursor, nil at first.
-  function L.fan_out(hash, key, body, consume, tell)
-    local page = try('HSCAN', hash, body.cursor or '0', 'COUNT', FAN_OUT)
-    if page.err then return end
-    for i = 1, #page[2], 2 do
-      local known, value = pcall(cjson.decode, page[2][i])
-      if known then tell(value) end
-      if consume then call('HDEL', hash, page[2][i]) end
-    end
-    if page[1] == '0' then return end
-    body.cursor = page[1]
-    L.defer(key, body)
-  end
-
   -- What the process that has sent this script learns, for its events: LinkNews. It is among the parcels, and goes nowhere.
   function L.note(news)
     local n = #posted
     posted[n + 1], posted[n + 2], posted[n + 3], posted[n + 4] = '', '', cjson.encode(news), ''
   end
 
-  -- Works off what was posted to this place, and what that causes here; then lets those write who have waited for the rest.
+  -- A run has ended: its options and counts, as runs.lua has them.
+  function L.note_run(id, options, counts)
+    local n = #posted
+    posted[n + 1], posted[n + 2], posted[n + 3], posted[n + 4] = '', id, options, counts
+  end
+
+  -- Applies what has succeeded, works off what was posted to this place, and writes the rest.
   function L.work()
-    repeat
-      while head <= tail do
-        local key, body, data = unpack(queue[head])
-        queue[head] = nil
-        head = head + 1
-        if head <= MOST_BODIES then
-          L.guard(L.on[body.kind], body, data)
-        else
-          store(L.place, L.place .. ' ' .. key, cjson.encode(body), data)
-        end
-      end
-      L.apply_successes()
-      for i = 1, #L.afterwards do
-        L.guard(L.afterwards[i])
-      end
-    until head > tail
+    L.apply_successes()
+    if L.has_parts then L.work_posted() end
     L.push_pending()
-    L.write_links()
+    L.write_timers()
+    if L.has_all then L.write_links() end
   end
 
   -- What this script has stored in the outbox, packed: to, key, body and data of each; and what it has noted.
   function L.parcels()
-    return #posted > 0 and cmsgpack.pack(posted) or ''
-  end
-
-  function L.is_posted(field)
-    return positions[field] ~= nil
+    return posted[1] and cmsgpack.pack(posted) or ''
   end
 end
--- Includes shared/membership.lua
 -- Includes shared/link-fields.lua
 -- Includes shared/plain-tasks.lua
--- Includes shared/run-ends.lua
 -- Includes shared/run-successes.lua
 -- All else is made when it is first asked for: to make its functions would cost most calls of exchange.lua more than all they do.
 do
-  local lazy, parts = {}, false
+  local lazy = {}
+  L.has_parts, L.has_all = false, false
 
   -- What the ends of members need, and no more.
   function L.load_parts()
-    if parts then return end
-    parts = true
+    if L.has_parts then return end
+    L.has_parts = true
+    -- Includes shared/posts.lua
+    -- Includes shared/membership.lua
     -- Includes shared/parts.lua
+    for _, list in ipairs({ L.on, L.tell, L.due, L.audits, L.afterwards }) do
+      setmetatable(list, lazy)
+    end
   end
 
   local function load()
-    for _, list in ipairs({ L, L.on, L.tell, L.due, L.runs }) do
+    setmetatable(L, nil)
+    setmetatable(L.runs, nil)
+    L.load_parts()
+    L.has_all = true
+    for _, list in ipairs({ L.on, L.tell, L.due, L.audits, L.afterwards }) do
       setmetatable(list, nil)
     end
-    L.load_parts()
+    -- Includes shared/link-values.lua
     -- Includes shared/watchers.lua
     -- Includes shared/unseen.lua
     -- Includes shared/new-tasks.lua
     -- Includes shared/waits.lua
+    -- Includes shared/run-ends.lua
     -- Includes shared/runs.lua
     -- Includes shared/run-steps.lua
     -- Includes shared/run-tasks.lua
@@ -164,7 +117,6 @@ do
     load()
     return list[name]
   end
-  for _, list in ipairs({ L, L.on, L.tell, L.due, L.runs }) do
-    setmetatable(list, lazy)
-  end
+  setmetatable(L, lazy)
+  setmetatable(L.runs, lazy)
 end

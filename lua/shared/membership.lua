@@ -46,7 +46,6 @@ do
       if not details[i] and byte(id) == BATCH and L.batch_of(id) and prefix_known ~= 'w' then
         if batch ~= prefix_batch then
           batch = prefix_batch
-          L.load_parts()
           numbers = L.ended_members(batch).ok
         end
         numbers[#numbers + 1] = tonumber(sub(id, prefix_length + 1))

@@ -1,12 +1,10 @@
--- The counts of runs, and their ends. Part of links.lua, behind plain-tasks.lua; runs.lua says what is stored.
+-- The counts of runs, and their ends. Part of links.lua, behind new-tasks.lua; runs.lua says what is stored.
 do
   local call, type = redis.call, type
   local pack, unpack_bytes = struct.pack, struct.unpack
   local PROBE_SECONDS = 600
   local COUNTS = '<c1I4I4I4I4ddI4'
-  -- Bytes of COUNTS, and of STEP of runs.lua; flags of a step from which on its task is one of this place with nothing special.
-  local R = { COUNTS_SIZE = 37, STEP_SIZE = 27, PLAIN = 2 }
-  L.runs = R
+  local R = L.runs
 
   -- `run` has the counts by name.
   function R.pack_counts(run)
@@ -64,12 +62,8 @@ do
     call('ZADD', L.timers, string.format('%.0f', at), 'run ' .. run.id)
   end
 
-  local ENDS = { s = 'succeeded', f = 'failed', c = 'cancelled' }
-
   function R.note_end(run, options)
-    local news = { kind = 'run', id = run.id, name = options.name or '', state = ENDS[run.state] }
-    news.steps, news.failed, news.startedAt, news.endedAt = run.total, run.failed, run.started, run.ended
-    L.note(news)
+    L.note_run(run.id, cjson.encode({ name = options.name or '' }), R.pack_counts(run))
   end
 
   -- Finds out whether the run has ended, or runs again.

@@ -1,26 +1,35 @@
--- Steps that succeed: part of links.lua, behind run-ends.lua. Most ends are the first success of a step of this place, whose link says
--- which steps come after it. Then all that changes is known from few fields of the run, and nothing of it is kept in tables. Whatever
+-- Steps that succeed: part of links.lua, behind plain-tasks.lua. Most ends are the first success of a step of this place, whose link says
+-- which steps come after it. Then all that changes is known from few fields of the run, and is written from the links at once. Whatever
 -- else holds is left to run-steps.lua.
 do
-  local call, try = redis.call, redis.pcall
+  local call, try, type = redis.call, redis.pcall, type
   local byte, find, sub = string.byte, string.find, string.sub
   local pack, unpack_bytes = struct.pack, struct.unpack
-  local R = L.runs
-  local STEP_SIZE, PLAIN = R.STEP_SIZE, R.PLAIN
-  -- Where the counts have the steps that have failed, and when the run has started and how many steps it has.
-  local FAILED_AT, STARTED_AT = 10, 26
-  -- Where STEP of runs.lua has the policy, the flags, when it was ready, and how many steps before it have not ended and have failed;
-  -- these: one, and none.
-  local POLICY_AT, FLAGS_AT, READY_END, OPEN_AT, LAST_OPEN = 10, 11, 19, 20, '\1' .. string.rep('\0', 7)
+  -- Bytes of COUNTS, and of STEP of runs.lua; flags of a step from which on its task is one of this place with nothing special.
+  local STEP_SIZE, PLAIN = 27, 2
+  local R = { COUNTS_SIZE = 37, STEP_SIZE = STEP_SIZE, PLAIN = PLAIN }
+  L.runs = R
+  -- What the id of a member of a batch begins with.
+  local BATCH = byte('b')
+  -- Where the counts have the steps that are ready and that have failed, when the run has ended, and when it has started and how many steps
+  -- it has.
+  local BEGUN_AT, FAILED_AT, BAD_AT, ENDED_AT, STARTED_AT = 6, 10, 14, 18, 26
+  -- Where STEP of runs.lua has the policy, the flags, when it was ready, and how many steps before it have not ended and have failed.
+  local POLICY_AT, FLAGS_AT, READY_END, OPEN_AT = 10, 11, 19, 20
   -- Where L.hint has what STEP has of this step, and the names.
   local HINT_STEP, HINT_NAMES = 13, 23
   local RUNNING, READY, WAITING = byte('r'), byte('r'), byte('w')
-  -- What STEP ends with, of a step that waits for none; what the counts have of failed steps and of the end, while there are none.
-  local WAITS_FOR_NONE, NONE = string.rep('\0', 8), string.rep('\0', 16)
+  -- What STEP ends with, of a step that waits for none; what the counts have of failed steps and of the end, while there are none; what
+  -- they begin with when all have succeeded.
+  local WAITS_FOR_NONE, NONE, DONE = string.rep('\0', 8), string.rep('\0', 16), 's' .. string.rep('\0', 8)
+  -- How STEP waits for one more step, and none has failed; how many steps have begun, when there is none.
+  local LAST_OPEN, NO_STEP = '\1' .. string.rep('\0', 7), string.rep('\0', 4)
   -- How many ends of one run are dealt with at once.
   local MOST = 400
   -- L.hint is no longer than 255 bytes.
   local LONGEST_NAMES = 232
+  -- Room for what several steps of a run write: a list with room costs less than one that grows.
+  local ROOM, NOTHING = 48, {}
 
   -- What STEP of runs.lua begins with: succeeded now, without and with a result, ready; and when it is ready: now.
   local succeeded, with_result, ready, since
@@ -65,79 +74,148 @@ do
     return start and start <= LONGEST_NAMES + 1 and '\0' .. sub(d, 1, start - 1) or ''
   end
 
-  -- Adds to `fields` those of the steps after the ended ones. Returns their names, how many of the ended ones are before each, and
-  -- what the counts end with; nil when the links differ in that.
-  local function add_following(fields, list)
-    local names, counts, n, rest = { nil, nil }, {}, #fields, nil
-    local i, size = 3, #list
-    while i < size do
-      local hint, times, before = list[i], 0, rest
-      repeat
-        times, i = times + 1, i + 3
-      until list[i] ~= hint
-      rest = sub(hint, 1, HINT_STEP - 1)
-      if #hint < HINT_NAMES or before and before ~= rest then return nil end
-      local at = HINT_NAMES
-      local stop = find(hint, '\0', at + 1, true)
-      while stop do
-        local name = sub(hint, at + 1, stop - 1)
-        local count = counts[name]
-        if not count then
-          names[#names + 1] = name
-          fields[n + 1], fields[n + 2] = 's:' .. name, 'v:' .. name
-          n = n + 2
-        end
-        counts[name] = (count or 0) + times
-        at = stop
-        stop = find(hint, '\0', at + 1, true)
+  -- A list of each run with steps that have succeeded, in order, and by its id: the id, that of the task of the first step, its L.hint, and when
+  -- there are others behind it a list of those, each with the position where its steps begin; from FIRST on what is to be written: field
+  -- and value each, four per step.
+  local lists, by_run, count = {}, {}, 0
+  local FIRST = 5
+
+  -- The list of a run with a further step that has succeeded, how long it is, and whether it has others.
+  local function list_of(run, task, hint, many)
+    local list = by_run[run]
+    if list then
+      local more, length = list[4], #list
+      if (more and more[#more - 1] or list[3]) ~= hint then
+        more = more or {}
+        list[4] = more
+        more[#more + 1], more[#more + 2] = hint, length + 1
       end
+      return list, length, true
     end
-    return names, counts, rest
-  end
-
-  -- The id of the task of a step, by that of the task of another step of the run.
-  local function task_beside(task, other, name)
-    return sub(task, 1, #task - #other) .. (find(name, '/', 1, true) and string.gsub(name, '/', '~') or name)
-  end
-
-  -- What apply does, when one step has ended and one comes after it, as in a chain: the same without a table. Returns nil, and has
-  -- written nothing, when it is not that simple.
-  local function apply_one(id, task, step, hint, result)
-    if find(hint, '\0', HINT_NAMES + 1, true) ~= #hint then return nil end
-    local key, name = L.base .. 'run:' .. id, sub(hint, HINT_NAMES + 1, -2)
-    local after = 's:' .. name
-    local values = try('HMGET', key, 'c', after, 'v:' .. name)
-    if values.err then return false end
-    local c, waiting, message = values[1], values[2], values[3]
-    local rest = sub(hint, 1, HINT_STEP - 1)
-    if not c or byte(c) ~= RUNNING or sub(c, STARTED_AT) ~= rest then return false end
-    if sub(c, FAILED_AT, STARTED_AT - 1) ~= NONE then return nil end
-    if not waiting or #waiting < STEP_SIZE or byte(waiting) ~= WAITING then return false end
-    local open, begun = unpack_bytes('<I4I4', c, 2)
-    if begun < 1 or open < begun then return false end
-    local link
-    if sub(waiting, OPEN_AT, STEP_SIZE) == LAST_OPEN then
-      if not message or byte(waiting, FLAGS_AT) < PLAIN then return false end
-      local how = sub(waiting, POLICY_AT, FLAGS_AT)
-      link = rest .. how .. since .. sub(waiting, STEP_SIZE + 1)
-      waiting = ready .. how .. since .. WAITS_FOR_NONE
+    if many then
+      list = { unpack(NOTHING, 1, ROOM) }
+      list[1], list[2], list[3], list[4] = run, task, hint, false
     else
-      local waits, bad = unpack_bytes('<I4I4', waiting, OPEN_AT)
-      if waits < 2 then return false end
-      if begun < 2 then return nil end
-      waiting, begun = sub(waiting, 1, OPEN_AT - 1) .. pack('<I4I4', waits - 1, bad) .. sub(waiting, STEP_SIZE + 1), begun - 1
+      list = { run, task, hint, false, nil, nil, nil, nil }
     end
-    local ended = (result == '' and succeeded or with_result) .. sub(hint, HINT_STEP, HINT_NAMES - 1) .. WAITS_FOR_NONE
-    call('HSET', key, 'c', pack('<c1I4I4', 'r', open - 1, begun) .. NONE .. rest, 's:' .. step, ended, 'v:' .. step, result, after, waiting)
-    if link then L.begin_plain(id, name, task_beside(task, step, name), message, link) end
-    return true
+    count = count + 1
+    by_run[run], lists[count] = list, list
+    return list, FIRST - 1, many
   end
 
-  -- Whether these steps are ready. Only where a step of the run has failed, somebody may have damaged one that still has a task.
+  -- The first `size` of these tasks have ended; those with false, or a text as their result, in `details` have just succeeded: all of them
+  -- when `plainly`. Deals with members of batches and steps of runs among those that nobody else watches: most linked tasks. Returns the
+  -- others that have links, and their details. Call it before their hashes are deleted.
+  function L.take_successes(all, details, size, plainly)
+    if size > 0 and (byte(all[1]) == BATCH or byte(all[size]) == BATCH) then
+      L.load_parts()
+      all, details, size = L.take_members(all, details, size)
+    end
+    prepare()
+    local values, left, left_details, n, members = L.values, {}, {}, 0, false
+    -- What the link before began with, up to the field, where more than one step of a run has ended; its run, its hint, what STEP has then.
+    local head, from, run, hint, how, without, with
+    local list, at, many = nil, 0, false
+    for first = 1, size, 1000 do
+      local last = first + 999 < size and first + 999 or size
+      local found, gone, m = call('HMGET', L.links, unpack(all, first, last)), {}, 0
+      for i = first, last do
+        local id, link, detail, field = all[i], found[i - first + 1], details[i], nil
+        if link and (plainly or not detail or type(detail) == 'string') then
+          if head and find(link, head, 1, true) == 1 then
+            field = sub(link, from)
+          else
+            run, field, hint, from = L.parse_link(link)
+            head = false
+            if field then
+              list, at, many = list_of(run, id, hint, many)
+              how, without, with = sub(hint, HINT_STEP, HINT_NAMES - 1) .. WAITS_FOR_NONE, nil, nil
+              head = many and sub(link, 1, from - 1)
+            end
+          end
+        end
+        if field then
+          local result, ended = detail or L.result_of(id), nil
+          if result == '' then
+            without = without or succeeded .. how
+            ended = without
+          else
+            with = with or with_result .. how
+            ended = with
+          end
+          list[at + 1], list[at + 2], list[at + 3], list[at + 4] = field, ended, 'v' .. sub(field, 2), result
+          at, m = at + 4, m + 1
+          gone[m] = id
+        elseif link or byte(id) == BATCH then
+          n = n + 1
+          left[n], left_details[n], values[id] = id, detail, link
+          members = members or not link
+        end
+      end
+      if m > 0 then call('HDEL', L.links, unpack(gone)) end
+    end
+    if not members then return left, left_details end
+    L.load_parts()
+    return L.take_members(left, left_details, n)
+  end
+
+  -- The names in what L.names_after has returned, and the fields of a run to read when all before them end, by that text. nil: they are many.
+  local followers, fields_after = {}, {}
+
+  local function read_names(text)
+    local names = followers[text]
+    if names or text == '' then return names end
+    names = { nil }
+    local fields, n, at, stop = { 'c', nil, nil }, 0, 1, find(text, '\0', 2, true)
+    while stop do
+      local name = sub(text, at + 1, stop - 1)
+      n = n + 1
+      names[n], fields[2 * n], fields[2 * n + 1] = name, 's:' .. name, 'v:' .. name
+      at = stop
+      stop = find(text, '\0', at + 1, true)
+    end
+    if n == 0 then fields[2] = 'o' end
+    followers[text], fields_after[text] = names, fields
+    return names
+  end
+
+  -- The names of the steps after the ended ones of a run, the fields to read, and how many of the ended ones are before each, by name (nil:
+  -- all). `rest`: what the counts end with. nil when the links differ in that, or when the names are many.
+  local function find_following(list, rest)
+    local hint, more = list[3], list[4]
+    if not more then
+      local text = sub(hint, HINT_NAMES)
+      local names = read_names(text)
+      return names, fields_after[text]
+    end
+    local all, counts, fields, from = { nil }, {}, { 'c', nil, nil }, FIRST
+    for i = 1, #more + 1, 2 do
+      local to, names = more[i + 1] or #list + 1, read_names(sub(hint, HINT_NAMES))
+      if not names or sub(hint, 1, HINT_STEP - 1) ~= rest then return nil end
+      for j = 1, #names do
+        local name = names[j]
+        if not counts[name] then
+          local n = #all + 1
+          all[n], counts[name], fields[2 * n], fields[2 * n + 1] = name, 0, 's:' .. name, 'v:' .. name
+        end
+        counts[name] = counts[name] + (to - from) / 4
+      end
+      hint, from = more[i], to
+    end
+    if not all[1] then fields[2] = 'o' end
+    return all, fields, counts
+  end
+
+  -- The id of the task of a step, by that of the task of another step of the run, whose name has so many bytes.
+  local function task_beside(task, size, name)
+    return sub(task, 1, #task - size) .. (find(name, '/', 1, true) and string.gsub(name, '/', '~') or name)
+  end
+
+  -- Whether the steps to write are ready. Only where a step of the run has failed, somebody may have damaged one that still has a task.
   local function are_ready(key, list)
     local fields = {}
-    for i = 2, #list, 3 do
-      fields[#fields + 1] = 's:' .. list[i]
+    for i = FIRST, #list, 4 do
+      fields[#fields + 1] = list[i]
     end
     local steps = call('HMGET', key, unpack(fields))
     for i = 1, #steps do
@@ -146,38 +224,77 @@ do
     return true
   end
 
+  -- Until when a run is kept that ends now, by the text of its options.
+  local ends = {}
+
+  local function kept_until(text)
+    local at = ends[text]
+    if not at then
+      local known, options = pcall(cjson.decode, text)
+      local retention = known and type(options) == 'table' and options.retention
+      at = string.format('%.0f', math.floor(L.millis / 1000) + (type(retention) == 'number' and retention or 0))
+      ends[text] = at
+    end
+    return at
+  end
+
+  -- The timers of runs that have ended: score and name each.
+  local timers = {}
+
+  function L.write_timers()
+    for first = 1, #timers, 1000 do
+      call('ZADD', L.timers, unpack(timers, first, first + 999 < #timers and first + 999 or #timers))
+    end
+    timers = {}
+  end
+
+  -- A run with these options and counts has succeeded.
+  local function note_success(id, options, counts)
+    local n = #timers
+    timers[n + 1], timers[n + 2] = kept_until(options), 'run ' .. id
+    L.note_run(id, options, counts)
+  end
+
+  -- What apply does, when one step has ended and one comes after it, as in a chain: the same without tables. Returns nil, and has written
+  -- nothing, when it is not that simple.
+  local function apply_one(list, key, rest)
+    local hint = list[3]
+    if find(hint, '\0', HINT_NAMES + 1, true) ~= #hint then return nil end
+    local name = sub(hint, HINT_NAMES + 1, -2)
+    local after = 's:' .. name
+    local values = try('HMGET', key, 'c', after, 'v:' .. name)
+    local c, waiting, message = values[1], values[2], values[3]
+    if not c or byte(c) ~= RUNNING or sub(c, STARTED_AT) ~= rest then return false end
+    if sub(c, FAILED_AT, STARTED_AT - 1) ~= NONE then return nil end
+    if not waiting or not message or #waiting < STEP_SIZE or byte(waiting) ~= WAITING then return false end
+    if sub(waiting, OPEN_AT, STEP_SIZE) ~= LAST_OPEN or byte(waiting, FLAGS_AT) < PLAIN then return nil end
+    local open, begun = unpack_bytes('<I4', c, 2), sub(c, BEGUN_AT, FAILED_AT - 1)
+    if open < 1 or begun == NO_STEP then return nil end
+    local how = sub(waiting, POLICY_AT, FLAGS_AT) .. since
+    c = pack('<c1I4', 'r', open - 1) .. begun .. NONE .. rest
+    call('HSET', key, 'c', c, list[5], list[6], list[7], list[8], after, ready .. how .. WAITS_FOR_NONE)
+    L.begin_plain(list[1], name, task_beside(list[2], #list[5] - 2, name), message, rest .. how .. sub(waiting, STEP_SIZE + 1))
+    return true
+  end
+
   -- Returns false, and has written nothing, when this is not all there is to it.
-  local function apply(id, list)
-    local ended = (#list - 1) / 3
+  local function apply(list)
+    local id, set, n, rest = list[1], list, #list, sub(list[3], 1, HINT_STEP - 1)
+    local key, ended = L.base .. 'run:' .. id, (n - FIRST + 1) / 4
     if ended > MOST or rawget(R, 'is_read') and R.is_read(id) then return false end
     if ended == 1 then
-      local done = apply_one(id, list[1], list[2], list[3], list[4])
+      local done = apply_one(list, key, rest)
       if done ~= nil then return done end
     end
-    local key, fields = L.base .. 'run:' .. id, { 'c', nil, nil }
-    local names, counts, rest = add_following(fields, list)
+    local names, fields, counts = find_following(list, rest)
     local values = names and #fields <= 2 * MOST and try('HMGET', key, unpack(fields))
     if not values or values.err then return false end
     local c = values[1]
-    if not c or byte(c) ~= RUNNING then return false end
-    if sub(c, STARTED_AT) ~= rest then return false end
+    if not c or byte(c) ~= RUNNING or sub(c, STARTED_AT) ~= rest then return false end
     local failed = sub(c, FAILED_AT, STARTED_AT - 1)
     if failed ~= NONE and not are_ready(key, list) then return false end
     local open, begun = unpack_bytes('<I4I4', c, 2)
     if begun < ended or open < begun then return false end
-
-    local set, n = { nil, nil, nil, nil, nil, nil, nil, nil }, 0
-    local known, without, with
-    for i = 2, #list, 3 do
-      local step, hint, result = list[i], list[i + 1], list[i + 2]
-      if hint ~= known then
-        known, with = hint, sub(hint, HINT_STEP, HINT_NAMES - 1) .. WAITS_FOR_NONE
-        without, with = succeeded .. with, with_result .. with
-      end
-      set[n + 1], set[n + 2] = 's:' .. step, result == '' and without or with
-      set[n + 3], set[n + 4] = 'v:' .. step, result
-      n = n + 4
-    end
     open, begun = open - ended, begun - ended
 
     local begins, m, at = nil, 0, 2
@@ -185,64 +302,63 @@ do
       local name, step = names[i], values[at]
       if not step or #step < STEP_SIZE or byte(step) ~= WAITING then return false end
       local waits, bad = unpack_bytes('<I4I4', step, OPEN_AT)
-      waits = waits - counts[name]
+      waits = waits - (counts and counts[name] or ended)
       set[n + 1] = fields[at]
       if waits > 0 then
         set[n + 2] = sub(step, 1, OPEN_AT - 1) .. pack('<I4I4', waits, bad) .. sub(step, STEP_SIZE + 1)
       elseif waits < 0 or bad > 0 or not values[at + 1] or byte(step, FLAGS_AT) < PLAIN then
         return false
       else
-        set[n + 2] = ready .. sub(step, POLICY_AT, FLAGS_AT) .. since .. WAITS_FOR_NONE
-        begins = begins or { nil, nil, nil, nil }
-        begins[m + 1], begins[m + 2], begins[m + 3] = name, values[at + 1], L.hint(c, set[n + 2], sub(step, STEP_SIZE + 1))
+        local how = sub(step, POLICY_AT, FLAGS_AT) .. since
+        set[n + 2] = ready .. how .. WAITS_FOR_NONE
+        begins = begins or { nil, nil, nil }
+        begins[m + 1], begins[m + 2], begins[m + 3] = name, values[at + 1], rest .. how .. sub(step, STEP_SIZE + 1)
         begun, m = begun + 1, m + 3
       end
       n, at = n + 2, at + 2
     end
 
-    if begun > 0 then
+    local options = begun == 0 and (values[2] or '{}')
+    if not options then
       c = pack('<c1I4I4', 'r', open, begun) .. failed .. rest
+    elseif names[1] or open > 0 or unpack_bytes('<I4', c, BAD_AT) > 0 then
+      return false
     else
-      local run = R.with_counts(id, key, c)
-      if open > 0 or run.bad > 0 then return false end
-      run.open, run.ready = 0, 0
-      R.settle(run)
-      c = R.pack_counts(run)
+      c = DONE .. sub(c, FAILED_AT, ENDED_AT - 1) .. since .. rest
     end
     set[n + 1], set[n + 2] = 'c', c
-    call('HSET', key, unpack(set))
+    call('HSET', key, unpack(set, FIRST, n + 2))
+    if options then note_success(id, options, c) end
     for i = 1, m, 3 do
       local name = begins[i]
-      L.begin_plain(id, name, task_beside(list[1], list[2], name), begins[i + 1], begins[i + 2])
+      L.begin_plain(id, name, task_beside(list[2], #list[FIRST] - 2, name), begins[i + 1], begins[i + 2])
     end
     return true
   end
 
-  -- Leaves these ends to run-steps.lua.
-  local function leave(id, list)
-    for at = 2, #list, 3 do
-      R.post_end(id, list[at], true, nil, list[at + 2])
+  -- Leaves these ends to run-steps.lua. What apply has added is not an end.
+  local function leave(list, length)
+    for at = FIRST, length, 4 do
+      R.post_end(list[1], sub(list[at], 3), true, nil, list[at + 3])
+    end
+  end
+
+  local function apply_from(first, state)
+    for i = first, count do
+      local list = lists[i]
+      state.at, state.length = i, #list
+      if not apply(list) then leave(list, state.length) end
     end
   end
 
   function L.apply_successes()
-    local ids, successes = L.successful_runs, L.successes
-    if not ids[1] then return end
-    L.successful_runs, L.successes = {}, {}
-    prepare()
-    local count, i = #ids, 0
-    local function apply_all()
-      while i < count do
-        i = i + 1
-        local id = ids[i]
-        local list = successes[id]
-        if not apply(id, list) then leave(id, list) end
-      end
-    end
+    if count == 0 then return end
+    local state = { at = 0, length = 0 }
     repeat -- where the record of one run is damaged, goes on behind it
-      local _, problem = L.guard(apply_all)
-      if problem then leave(ids[i], successes[ids[i]]) end
-    until i >= count
+      local _, problem = L.guard(apply_from, state.at + 1, state)
+      if problem then leave(lists[state.at], state.length) end
+    until state.at >= count
+    lists, by_run, count = {}, {}, 0
     L.create_begun()
   end
 end

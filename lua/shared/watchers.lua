@@ -1,10 +1,16 @@
--- Who watches the tasks of this place, and is notified of their ends. Part of links.lua, behind link-fields.lua.
+-- Who watches the tasks of this place, and is notified of their ends. Part of links.lua, behind link-values.lua.
 do
   local call, type = redis.call, type
   local byte = string.byte
   -- A list of watchers that is longer is added to in a hash, `watchers:<id>`.
   local LONG_LIST = 16384
   local TOLD = byte('-')
+
+  -- The run and the step of a link; nil of what is no link of a step.
+  function L.read_step_link(link)
+    local run, field = L.parse_link(link)
+    return run, run and string.sub(field, 3)
+  end
 
   function L.watchers_of(id)
     local value = L.link_of(id)

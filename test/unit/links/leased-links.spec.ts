@@ -11,7 +11,7 @@ function linkOf(run: string, step: string, since: number, zeros = 0): Buffer {
     Buffer.alloc(zeros),
     Buffer.from(`${run}\0`),
     hint,
-    Buffer.from(step),
+    Buffer.from(`s:${step}`),
   ]);
 }
 

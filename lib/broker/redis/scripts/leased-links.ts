@@ -10,8 +10,11 @@ const STEPS = new RecurringTexts(1024, 48);
 /** Bytes of the time that a run has started. */
 const TIME_SIZE = 8;
 
-/** What the link of a step begins with. */
+/** What the link of a step begins with, and that of a task whose watchers know of its failure. */
 const STEP = 'r'.charCodeAt(0);
+const TOLD = '-'.charCodeAt(0);
+/** What the field of a step begins with. */
+const FIELD = 's:';
 
 /** Who watches the tasks that a script has leased, as L.links_of of links.lua packs it. */
 export class LeasedLinks {
@@ -42,10 +45,11 @@ export class LeasedLinks {
   next(id: string): readonly Watcher[] | undefined {
     const { values } = this;
     if (!values?.more()) return this.members && this.batchOf(id);
-    const start = values.enter();
+    let start = values.enter();
     const end = values.offset;
     if (start === end) return this.members && this.batchOf(id);
     const { bytes } = values;
+    if (bytes[start] === TOLD) start++;
     return bytes[start] === STEP
       ? stepOf(this.queue, bytes, start, end)
       : readWatchers(bytes.toString('utf8', start, end));
@@ -71,8 +75,9 @@ function stepOf(queue: string, bytes: Buffer, start: number, end: number): reado
   const first = start + 3 + bytes[start + 1]!;
   let hint = first + 1;
   while (hint < end && bytes[hint - 1] !== 0) hint++;
-  const last = hint + bytes[start + 2]!;
-  if (!(last <= end && last - hint >= TIME_SIZE)) return []; // it is damaged
+  const size = bytes[start + 2]!;
+  const last = hint + size + FIELD.length;
+  if (!(last <= end && size >= TIME_SIZE)) return []; // it is damaged
   const run = RUNS.read(bytes, first, hint - 1);
   return [{ k: 'r', to: queue, run, since: String(bytes.readDoubleLE(hint)), step: STEPS.read(bytes, last, end) }];
 }
