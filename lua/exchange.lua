@@ -30,8 +30,8 @@
 --   10… the fences: see shared/fence.lua; then per settlement but a plain `done`: index, kind, '1' if it names a key, message, time ('1': a revoked task), result; for `exchangeLinked` the members among those that are done: see shared/only-members.lua
 -- Returns
 --   nil from `exchange` when the queue has links: nothing was read or written, `exchangeLinked` does it;
---   from that, while there are links: an array of what follows, who watches each claimed task (as L.links_of packs it), and the parcels
---     (packed as in links/deliver.lua); else, from both,
+--   from that, while there are links: an array of what follows, who watches each claimed task (two values, see L.links_of), and the
+--     parcels (packed as in links/deliver.lua); else, from both,
 --   packed: backlog (0 when paused), milliseconds until a limit that was reached may allow more (0: none was reached),
 --     number of lost settlements, their indexes; then id and message of each claimed task,
 --     followed, when asked for, by the nanoseconds since when it was pending (empty when unknown)

@@ -66,7 +66,9 @@ if not linked then L = nil end
 if L then
   L.open(task_prefix, now, now_nanos)
   function L.reply(list, claimed)
-    return { cmsgpack.pack(list), claimed and L.links_of(claimed) or '', L.parcels() }
+    local batches, found = '', {}
+    if claimed then batches, found = L.links_of(claimed) end
+    return { cmsgpack.pack(list), batches, found, L.parcels() }
   end
 end
 

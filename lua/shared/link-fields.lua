@@ -84,15 +84,15 @@ do
         batches[#batches + 1] = cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
       end
     end
-    return batches
+    return batches[1] and cmsgpack.pack(batches) or ''
   end
 
-  -- Who watches the tasks of these leases (score and id of each), packed: once per batch, what the ids of its members begin with, and JSON;
-  -- then, as a list of its own, what `links` has of each task, in order ('' of one that nobody watches but its batch), if there is one. Empty
-  -- when there is nothing.
+  -- Who watches the tasks of these leases (score and id of each): once per batch, packed, what the ids of its members begin with, and JSON
+  -- (empty when there is none); and what `links` has of each task, in order, if it has something of any (false: nothing). Node reads a list of
+  -- texts as fast as packed ones of which it makes views, and to pack them costs more.
   function L.links_of(leases)
     local ids, count = {}, #leases / 2
-    if count == 0 or not L.has_links then return '' end
+    if count == 0 or not L.has_links then return '', {} end
     for i = 1, count do
       ids[i] = leases[2 * i]
     end
@@ -104,7 +104,6 @@ do
         if page[i] then
           any = true
         else
-          page[i] = ''
           local id = ids[first + i - 1]
           if byte(id) == BATCH then members[#members + 1] = id end
         end
@@ -112,8 +111,6 @@ do
       end
       found = found or page
     end
-    local batches = members[1] and describe_batches(members) or members
-    if not any and not batches[1] then return '' end
-    return cmsgpack.pack(batches, any and found or {})
+    return members[1] and describe_batches(members) or '', any and found or {}
   end
 end

@@ -112,7 +112,7 @@ do
         batches[#batches + 1] = cjson.encode({ { k = 'b', to = home, batch = batch } })
       end
     end
-    return cmsgpack.pack(batches, {})
+    return batches[1] and cmsgpack.pack(batches) or '', {}
   end
 
   function L.parcels()

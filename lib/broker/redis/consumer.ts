@@ -107,8 +107,8 @@ export class RedisConsumer implements ConsumerRole {
         });
     const answer = run(now < (this.linkedUntil.get(queue) ?? 0) ? linked : unlinked);
     const trimming = batch.archivedIds.length > 0 ? this.trim(queue, batch.archivedIds, now) : undefined;
-    const replied = ((await answer) ?? (await run(linked))) as Buffer | [Buffer, Buffer, Buffer];
-    const [packed, links, caused] = Array.isArray(replied) ? replied : [replied];
+    const replied = ((await answer) ?? (await run(linked))) as Buffer | [Buffer, Buffer, (Buffer | null)[], Buffer];
+    const [packed, batches, links, caused] = Array.isArray(replied) ? replied : [replied];
     if (links) this.linkedUntil.set(queue, now + LINKED_MS);
     const reply = new PackedReader(packed);
     if (trimming) await trimming;
@@ -123,7 +123,7 @@ export class RedisConsumer implements ConsumerRole {
       for (const index of lost) if (this.wasStored(settle[index - 1]!.lease, now)) settled[index - 1] = 'settled';
     }
     if (batch.results.length > 0) this.shared.stored.settled(settle, settled);
-    const taken = new LeasedTasks(queue, links && new LeasedLinks(queue, links));
+    const taken = new LeasedTasks(queue, links && new LeasedLinks(queue, batches!, links));
     readTasks(taken, expiresAt, reply, since);
     const { tasks, damaged } = taken;
     const answered = { settled, tasks, damaged, backlog, limitedFor, ...(isFair && { opensIn }) };

@@ -16,7 +16,11 @@ function linkOf(run: string, step: string, since: number, zeros = 0): Buffer {
 }
 
 const reply = (members: readonly string[], links: readonly (string | Buffer)[]): LeasedLinks =>
-  new LeasedLinks('mail', Buffer.concat([packTexts(members), packTexts(links)]));
+  new LeasedLinks(
+    'mail',
+    packTexts(members),
+    links.map((link) => (link.length === 0 ? null : Buffer.from(link))),
+  );
 
 const watchers = (batch: string): string => JSON.stringify([{ k: 'b', to: 'home', batch }]);
 

@@ -16,11 +16,11 @@ const TOLD = '-'.charCodeAt(0);
 /** What the field of a step begins with. */
 const FIELD = 's:';
 
-/** Who watches the tasks that a script has leased, as L.links_of of links.lua packs it. */
+/** Who watches the tasks that a script has leased, as L.links_of of links.lua returns it. */
 export class LeasedLinks {
-  private readonly values: PackedReader | undefined;
   /** By what the ids of members of a batch begin with. */
   private readonly members: ReadonlyMap<string, readonly Watcher[]> | undefined;
+  private index = 0;
 
   /** What the id of the last member begins with, and who watches it. */
   private batch = '';
@@ -28,31 +28,23 @@ export class LeasedLinks {
 
   constructor(
     private readonly queue: string,
-    packed: Buffer,
+    batches: Buffer,
+    /** Of each task, in order; empty when no task has one. */
+    private readonly links: readonly (Buffer | null)[],
   ) {
-    if (packed.length === 0) return;
-    const reader = new PackedReader(packed);
-    if (reader.more()) {
-      const members = new Map<string, readonly Watcher[]>();
-      while (reader.more()) members.set(reader.text(), readWatchers(reader.text()));
-      this.members = members;
-    }
-    reader.nextList();
-    this.values = reader;
+    const reader = new PackedReader(batches);
+    if (!reader.more()) return;
+    const members = new Map<string, readonly Watcher[]>();
+    while (reader.more()) members.set(reader.text(), readWatchers(reader.text()));
+    this.members = members;
   }
 
   /** Who watches the next task; undefined when nobody does. */
   next(id: string): readonly Watcher[] | undefined {
-    const { values } = this;
-    if (!values?.more()) return this.members && this.batchOf(id);
-    let start = values.enter();
-    const end = values.offset;
-    if (start === end) return this.members && this.batchOf(id);
-    const { bytes } = values;
-    if (bytes[start] === TOLD) start++;
-    return bytes[start] === STEP
-      ? stepOf(this.queue, bytes, start, end)
-      : readWatchers(bytes.toString('utf8', start, end));
+    const link = this.links[this.index++];
+    if (!link) return this.members && this.batchOf(id);
+    const start = link[0] === TOLD ? 1 : 0;
+    return link[start] === STEP ? stepOf(this.queue, link, start) : readWatchers(link.toString('utf8', start));
   }
 
   /** Members that a server gets together are mostly of one batch. */
@@ -71,13 +63,15 @@ const isWatcher = (one: unknown): boolean => typeof one === 'object' && one !== 
 const readWatchers = (text: string): readonly Watcher[] => readJson<Watcher[]>(text, []).filter(isWatcher);
 
 /** The step of a run of this queue, as link-fields.lua has it: what is behind the time only scripts read. */
-function stepOf(queue: string, bytes: Buffer, start: number, end: number): readonly Watcher[] {
-  const first = start + 3 + bytes[start + 1]!;
+function stepOf(queue: string, link: Buffer, start: number): readonly Watcher[] {
+  const first = start + 3 + link[start + 1]!;
   let hint = first + 1;
-  while (hint < end && bytes[hint - 1] !== 0) hint++;
-  const size = bytes[start + 2]!;
+  while (hint < link.length && link[hint - 1] !== 0) hint++;
+  const size = link[start + 2]!;
   const last = hint + size + FIELD.length;
-  if (!(last <= end && size >= TIME_SIZE)) return []; // it is damaged
-  const run = RUNS.read(bytes, first, hint - 1);
-  return [{ k: 'r', to: queue, run, since: String(bytes.readDoubleLE(hint)), step: STEPS.read(bytes, last, end) }];
+  if (!(last <= link.length && size >= TIME_SIZE)) return []; // it is damaged
+  const run = RUNS.read(link, first, hint - 1);
+  return [
+    { k: 'r', to: queue, run, since: String(link.readDoubleLE(hint)), step: STEPS.read(link, last, link.length) },
+  ];
 }

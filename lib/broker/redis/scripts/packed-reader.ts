@@ -26,11 +26,6 @@ export class PackedReader {
     return this.left > 0;
   }
 
-  /** Goes on to the list that was packed behind this one, whose elements have all been read. */
-  nextList(): void {
-    this.left = this.arrayLength();
-  }
-
   /** Where the element that was read last ends. */
   get offset(): number {
     return this.position;
