@@ -1,4 +1,5 @@
 // Runs one measurement of Go asynq: bench-go KIND PORT COUNT AT_ONCE WARM. Prints one JSON line.
+// Or delays what others say to Redis: bench-go proxy PORT TARGET_PORT ROUND_TRIP (as 1ms).
 package main
 
 import (
@@ -183,6 +184,11 @@ func latency(client *asynq.Client, redisOpt asynq.RedisClientOpt, count int) mea
 
 func main() {
 	kind := os.Args[1]
+	if kind == "proxy" {
+		roundTrip, err := time.ParseDuration(os.Args[4])
+		must(err)
+		delayingProxy(os.Args[2], os.Args[3], roundTrip)
+	}
 	numbers := make([]int, 4)
 	for i := range numbers {
 		var err error

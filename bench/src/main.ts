@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import type { ComposedKind } from './composition/run.js';
 import type { Measurement } from './measurement.js';
+import { readRoundTrip, slower, startProxy } from './round-trip.js';
 import { startPostgres } from './outbox/postgres.js';
 import type { OutboxKind } from './outbox/run.js';
 import type { UniquenessKind } from './uniqueness.js';
@@ -29,6 +30,8 @@ const option = (name: string): string | undefined =>
 const only = option('only');
 const asked = option('systems')?.split(',');
 const rounds = smoke ? 1 : Number(option('rounds') ?? 3);
+/** `--rtt=1ms`: between every system and Redis is a round trip of this length. */
+const roundTrip = readRoundTrip(option('rtt'));
 /** How many tasks a worker runs before the measured ones. */
 const warm = Number(option('warm') ?? (smoke ? 20 : 5_000));
 const n = (count: number): number => (smoke ? Math.max(20, Math.floor(count / 50)) : count);
@@ -74,7 +77,13 @@ const scenarios: Scenario[] = [
   },
   { title: 'process, c=1', kind: 'process', count: n(50_000), atOnce: 1, systems: everybody },
   { title: 'process, c=10', kind: 'process', count: n(50_000), atOnce: 10, systems: everybody },
-  { title: 'process, c=100', kind: 'process', count: n(50_000), atOnce: 100, systems: ['ours', 'ours+nest', ...peers] },
+  {
+    title: 'process, c=100',
+    kind: 'process',
+    count: n(50_000),
+    atOnce: 100,
+    systems: ['ours', 'ours+interceptor', 'ours+nest', ...peers],
+  },
   {
     title: 'process 1-5 ms, c=100',
     kind: 'slow',
@@ -129,6 +138,7 @@ const scenarios: Scenario[] = [
 ].filter(({ title, kind }, place, all) =>
   smoke && !only ? all.findIndex((other) => other.kind === kind) === place : !only || title.includes(only),
 ) as Scenario[];
+const chosen = roundTrip ? scenarios.flatMap(slower) : scenarios;
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 
@@ -170,7 +180,7 @@ function buildGo(dir: string): string | undefined {
 
 function measure(system: string, scenario: Scenario, port: number, go: string | undefined): Promise<Measurement> {
   const { kind, count, atOnce } = scenario;
-  const numbers = [`${port}`, `${count}`, `${atOnce}`, `${warm}`];
+  const numbers = [`${port}`, `${count}`, `${atOnce}`, `${roundTrip ? Math.min(warm, count) : warm}`];
   const [command, args] =
     system === 'go asynq'
       ? [go!, [kind, ...numbers]]
@@ -232,25 +242,27 @@ async function main(): Promise<void> {
   const go = buildGo(dir);
   if (!go) console.log('Go asynq is NOT in this table: no Go toolchain was found, or its program did not build.');
   const redis = new Redis(port);
+  const proxy = roundTrip ? await startProxy(go, await freePort(), port, roundTrip) : undefined;
   const databasePort = await freePort();
-  const needsDatabase = scenarios.some(({ kind }) => kind.startsWith('outbox-'));
+  const needsDatabase = chosen.some(({ kind }) => kind.startsWith('outbox-'));
   const stopDatabase = needsDatabase ? await startPostgres(databasePort) : undefined;
   process.env['BENCH_POSTGRES_PORT'] = `${databasePort}`;
-  const peer = scenarios.every(({ kind }) => kind.startsWith('outbox-')) ? 'graphile-worker' : 'bullmq';
+  const peer = chosen.every(({ kind }) => kind.startsWith('outbox-')) ? 'graphile-worker' : 'bullmq';
   const against = !asked || asked.includes(peer) ? peer : asked.at(-1)!;
   const rows = [
     ['scenario', 'system', 'per second', 'min-max', `to ${against}`, 'p95', 'cpu ms/1000', 'rss MB', 'bytes/task'],
   ];
   try {
-    for (const scenario of scenarios) {
+    for (const scenario of chosen) {
       const systems = scenario.systems.filter(
         (system) => (go || system !== 'go asynq') && (!asked || asked.includes(system)),
       );
+      if (systems.length === 0) continue;
       const runs = new Map<string, Measurement[]>(systems.map((system) => [system, []]));
       for (let round = 0; round < rounds; round++) {
         for (const system of systems) {
           await redis.flushall();
-          runs.get(system)!.push(await measure(system, scenario, port, go));
+          runs.get(system)!.push(await measure(system, scenario, proxy?.port ?? port, go));
         }
       }
       const compared = runs.get(against) ?? runs.get(systems.at(-1)!)!;
@@ -261,10 +273,12 @@ async function main(): Promise<void> {
   } finally {
     redis.disconnect();
     server.kill('SIGKILL');
+    proxy?.stop();
     stopDatabase?.();
     rmSync(dir, { recursive: true, force: true });
   }
-  console.log(`Node ${process.version}, ${availableParallelism()} cores, ${rounds} interleaved runs, medians`);
+  const far = proxy ? `, a round trip of ${proxy.milliseconds.toFixed(2)} ms` : '';
+  console.log(`Node ${process.version}, ${availableParallelism()} cores, ${rounds} interleaved runs, medians${far}`);
   print(rows);
 }
 

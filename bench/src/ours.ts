@@ -44,6 +44,15 @@ class PassThrough implements NestInterceptor {
 }
 
 @Injectable()
+class InterceptedTasks {
+  @TaskHandler('bench')
+  @UseInterceptors(PassThrough)
+  run(payload: Payload): Promise<void> | void {
+    return current(payload);
+  }
+}
+
+@Injectable()
 class EnhancedTasks {
   @TaskHandler('bench')
   @UseInterceptors(PassThrough)
@@ -78,7 +87,13 @@ class BatchTasks {
 }
 
 /** With which handlers nestjs-asynq is measured. */
-const PROVIDERS = { plain: PlainTasks, enhanced: EnhancedTasks, single: SingleTasks, batch: BatchTasks };
+const PROVIDERS = {
+  plain: PlainTasks,
+  intercepted: InterceptedTasks,
+  enhanced: EnhancedTasks,
+  single: SingleTasks,
+  batch: BatchTasks,
+};
 
 /** nestjs-asynq through the full Nest path: a decorated provider method, discovered and started by Nest. */
 export async function ours(

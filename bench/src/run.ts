@@ -11,6 +11,7 @@ import { makePayload, type Handle, type System } from './system.js';
 
 const systems: Record<string, (port: number) => Promise<System>> = {
   ours: async (port) => (await import('./ours.js')).ours(port),
+  'ours+interceptor': async (port) => (await import('./ours.js')).ours(port, 'intercepted'),
   'ours+nest': async (port) => (await import('./ours.js')).ours(port, 'enhanced'),
   'ours, one by one': async (port) => (await import('./ours.js')).ours(port, 'single'),
   'ours, batch of 100': async (port) => (await import('./ours.js')).ours(port, 'batch'),
