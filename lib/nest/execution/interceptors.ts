@@ -17,7 +17,7 @@ type Next = () => Promise<unknown>;
 /**
  * Calls interceptors around a handler, with what Nest's own consumer does: they may be asynchronous, subscribe to `next.handle()` as
  * often as they like, and what they call runs in the asynchronous context in which they called `handle`. It makes one observable
- * and one resource per interceptor where Nest makes a chain of promises and observables, which takes 4 µs of a task.
+ * and one resource per interceptor where Nest makes a chain of promises and observables, which takes 5 µs of a task.
  */
 export class Interceptors {
   constructor(private readonly nest: InterceptorContexts) {}

@@ -93,7 +93,7 @@ const duplicate = (client: ExistingClient, settings: RedisOptions): Redis =>
   (client as unknown as Duplicable<Redis>).duplicate(settings);
 
 /**
- * ioredis sends ASKING and ignores its promise. If the node goes away then, the rejection would be
+ * Every node of a cluster. ioredis sends ASKING and ignores its promise. If the node goes away then, the rejection would be
  * unhandled.
  */
 function prepareNode(node: Redis): void {
