@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
@@ -19,6 +19,8 @@ const path = (relative: string): string => fileURLToPath(new URL(relative, impor
 const KILLS = Number(process.env['ASYNQ_OUTBOX_KILLS'] ?? 5);
 const RELAYS = 3;
 const QUEUES = ['a', 'b'];
+/** Writers wait while so many rows are on their way. */
+const MOST_UNDER_WAY = 1_000;
 
 let server: DatabaseServer;
 let redis: RedisProcess;
@@ -49,9 +51,23 @@ async function startRelay({ dialect }: StoreKind): Promise<ChildProcess> {
   return relay;
 }
 
+/** What a run has written, and how much of it was worked. */
+class Progress extends EventEmitter<{ worked: [] }> {
+  readonly committed = new Set<string>();
+  readonly rolledBack = new Set<string>();
+  workedCount = 0;
+  stopped = false;
+
+  /** Resolves when a condition holds that work makes true. */
+  async until(holds: () => boolean): Promise<void> {
+    while (!holds() && !this.stopped) await once(this, 'worked');
+  }
+}
+
 /** Writes rows in small transactions, of which some are rolled back, until it is told to stop. */
-async function write(signal: { stopped: boolean }, committed: Set<string>, rolledBack: Set<string>): Promise<void> {
-  while (!signal.stopped) {
+async function write(progress: Progress): Promise<void> {
+  const { committed, rolledBack } = progress;
+  while (!progress.stopped) {
     const ids = Array.from({ length: 1 + Math.floor(Math.random() * 8) }, () => randomUUID());
     const fails = Math.random() < 0.2;
     const rows = ids.map((id) => {
@@ -67,6 +83,7 @@ async function write(signal: { stopped: boolean }, committed: Set<string>, rolle
       .then(() => ids.forEach((id) => committed.add(id)))
       .catch(() => undefined); // also of a server that was killed: the table says whether it was committed
     await turn();
+    await progress.until(() => committed.size - progress.workedCount < MOST_UNDER_WAY);
   }
 }
 
@@ -85,16 +102,45 @@ while count < 100 do
 end
 return count`;
 
-async function work(): Promise<void> {
-  for (const queue of QUEUES) {
-    const keys = [`asynq:{${queue}}:pending`, `asynq:{${queue}}:t:`, `worked:{${queue}}`];
-    await admin.eval(WORK, 3, ...keys).catch(() => undefined);
+const notesOf = (queue: string): string => `worked:{${queue}}`;
+
+/** Works what is pending now. */
+async function work(queue: string): Promise<void> {
+  const keys = [`asynq:{${queue}}:pending`, `asynq:{${queue}}:t:`, notesOf(queue)];
+  await admin.eval(WORK, 3, ...keys).catch(() => undefined);
+}
+
+/** Works the tasks of a queue as they come. */
+async function serve(queue: string, progress: Progress): Promise<void> {
+  const pending = `asynq:{${queue}}:pending`;
+  const waiting = admin.duplicate();
+  waiting.on('error', () => undefined);
+  while (!progress.stopped) {
+    // Moves nothing, but waits until there is something.
+    await waiting.blmove(pending, pending, 'RIGHT', 'RIGHT', 0.1).catch(() => undefined);
+    await work(queue);
+    const counts = await Promise.all(QUEUES.map((one) => admin.hlen(notesOf(one)))).catch(() => []);
+    progress.workedCount = Math.max(
+      progress.workedCount,
+      counts.reduce((sum, count) => sum + count, 0),
+    );
+    progress.emit('worked');
   }
+  waiting.disconnect();
+}
+
+/** Names what is waited for too long. */
+async function within<T>(milliseconds: number, what: string, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`after ${milliseconds / 1000} s, not yet: ${what}`)), milliseconds);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 /** How often each task was worked. */
 async function worked(): Promise<Map<string, number>> {
-  const counts = await Promise.all(QUEUES.map((queue) => admin.hgetall(`worked:{${queue}}`)));
+  const counts = await Promise.all(QUEUES.map((queue) => admin.hgetall(notesOf(queue))));
   return new Map(
     counts.flatMap((one) => Object.entries(one).map(([id, times]): [string, number] => [id, Number(times)])),
   );
@@ -104,25 +150,19 @@ it.each([PG, MYSQL])(
   `enqueues each committed row of $name once, though ${KILLS} relays and servers are killed`,
   async (kind) => {
     await start(kind);
-    const committed = new Set<string>();
-    const rolledBack = new Set<string>();
-    const signal = { stopped: false };
+    const progress = new Progress();
+    progress.setMaxListeners(0);
     const alive = await Promise.all(Array.from({ length: RELAYS }, () => startRelay(kind)));
-    const writers = [write(signal, committed, rolledBack), write(signal, committed, rolledBack)];
-    const worker = (async () => {
-      while (!signal.stopped) {
-        await work();
-        await turn();
-      }
-    })();
+    const writers = [write(progress), write(progress)];
+    const servers = QUEUES.map((queue) => serve(queue, progress));
 
-    const progress = async (rows: number): Promise<void> => {
-      const count = async () => (await worked()).size;
-      const goal = (await count()) + rows;
-      await vi.waitFor(async () => expect(await count()).toBeGreaterThan(goal), { timeout: 60_000, interval: 20 });
-    };
     for (let kill = 1; kill <= KILLS; kill++) {
-      await progress(30 + Math.floor(Math.random() * 100));
+      const goal = progress.workedCount + 30 + Math.floor(Math.random() * 100);
+      await within(
+        60_000,
+        `kill ${kill}: rows become tasks`,
+        progress.until(() => progress.workedCount >= goal),
+      );
       if (kill % 5 === 3) {
         await server.kill();
         await server.start();
@@ -134,8 +174,8 @@ it.each([PG, MYSQL])(
         alive.push(await startRelay(kind));
       }
     }
-    signal.stopped = true;
-    await Promise.all([...writers, worker]);
+    progress.stopped = true;
+    await within(60_000, 'writers and servers stop', Promise.all([...writers, ...servers]));
     await vi.waitFor(
       async () => expect(await world.store.counts()).toMatchObject({ fresh: 0, taken: 0, poisoned: 0 }),
       {
@@ -145,9 +185,10 @@ it.each([PG, MYSQL])(
     );
     for (let before = -1, seen = 0; seen !== before; seen = (await worked()).size) {
       before = seen;
-      await work();
+      await Promise.all(QUEUES.map(work));
     }
 
+    const { committed, rolledBack } = progress;
     const seen = await worked();
     const rows = await world.sql('SELECT task_id, state FROM asynq_outbox');
     const stored = new Set(rows.map((row) => String(row['task_id'])));

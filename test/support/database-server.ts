@@ -1,4 +1,4 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { chownSync, readFileSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -158,15 +158,39 @@ class Server implements DatabaseServer {
   }
 
   async kill(): Promise<void> {
-    this.child?.kill('SIGKILL');
+    const { child } = this;
+    child?.kill('SIGSTOP'); // it makes no more children
+    const children = child?.pid === undefined ? [] : childrenOf(child.pid);
+    child?.kill('SIGKILL');
+    for (const pid of children) end(pid);
     await this.gone;
+    // PostgreSQL does not start again while one of them is there.
+    await until(`the children of ${this.kind.name} are gone`, async () => !children.some(isRunning));
     this.child = undefined;
   }
 
   async stop(): Promise<void> {
     await this.kill();
-    // Children of PostgreSQL end a moment after it, and still write.
-    await rm(this.dir, { recursive: true, force: true, maxRetries: 20 });
+    await rm(this.dir, { recursive: true, force: true });
+  }
+}
+
+const lines = (program: string, args: string[]): string[] => {
+  const { stdout } = spawnSync(program, args, { encoding: 'utf8' });
+  return stdout.split('\n').filter((line) => line.trim() !== '');
+};
+
+const childrenOf = (pid: number): number[] => lines('pgrep', ['-P', `${pid}`]).map(Number);
+
+/** One that has ended, and that nobody has asked for its end, is there still. */
+const isRunning = (pid: number): boolean =>
+  lines('ps', ['-o', 'stat=', '-p', `${pid}`]).some((state) => !state.startsWith('Z'));
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it is gone
   }
 }
 
