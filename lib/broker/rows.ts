@@ -1,5 +1,6 @@
 import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 import type { Caused, LinkedRequest } from './links.js';
+import type { RepeatReply, RepeatRequest } from './uniqueness.js';
 
 /** A row of an outbox. */
 export interface Row<R extends EnqueueRequest = EnqueueRequest> {
@@ -23,4 +24,10 @@ export interface RowsRole {
     sender: string,
     rows: readonly Row<LinkedRequest>[],
   ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }>;
+  /** As UniquenessRole.enqueue. These rows, too, have numbers of their own. */
+  enqueueRepeats(
+    queue: string,
+    sender: string,
+    rows: readonly Row<RepeatRequest>[],
+  ): Promise<Caused & { readonly statuses: readonly RepeatReply[] }>;
 }

@@ -40,7 +40,7 @@ elseif script == 'deliver' then
 elseif script == 'enqueueLinked' then
   -- Includes links/enqueue-linked.lua
 elseif script == 'enqueueUniqueLinked' then
-  -- Includes shared/enqueue-unique.lua
+  -- Includes shared/enqueue-unique-rows.lua
 elseif script == 'growRun' then
   -- Includes links/grow-run.lua
 elseif script == 'keep' then

@@ -32,6 +32,7 @@ it('a queue that Redis does not take stops no other, and keeps its order', async
         ? Promise.reject(new BrokerUnavailableError('its node is away'))
         : memory.rows.enqueue(queue, ...rest),
     enqueueLinked: memory.rows.enqueueLinked.bind(memory.rows),
+    enqueueRepeats: memory.rows.enqueueRepeats.bind(memory.rows),
   };
   const events = new AsynqEvents();
   const unsent: string[] = [];

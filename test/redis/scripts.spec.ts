@@ -72,6 +72,8 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   },
   enqueueBounded: ({ broker }) => broker.producer.enqueueBounded('default', [request()], 1),
   enqueueRows: ({ broker }) => broker.rows.enqueue('default', 'sender', [{ number: 1, request: request() }]),
+  enqueueUniqueRows: ({ broker }) =>
+    broker.rows.enqueueRepeats('default', 'sender', [{ number: 1, request: repeat('latest', 'u') }]),
   enqueueUnique: ({ broker }) => broker.uniqueness.enqueue('default', [repeat('latest', 'u')]),
   enqueueUniqueLinked: async (driver) => {
     await driver.broker.uniqueness.enqueue('default', [repeat('latest', 'v')]);

@@ -111,8 +111,8 @@ export class MemoryBroker implements Broker {
     this.obstacles = new MemoryObstacles(state, this.monitoring, this.limiting);
     this.fairKeys = new MemoryFairKeys(state);
     this.links = new MemoryLinks(links);
-    this.rows = new MemoryRows(this.producer, this.links);
     this.uniqueness = new MemoryUniqueness(links, this.cancellation);
+    this.rows = new MemoryRows(this.producer, this.links, this.uniqueness);
     this.workflows = new MemoryWorkflows(links);
     this.batches = new MemoryBatches(links);
     this.events = new MemoryEvents(state);

@@ -2,6 +2,7 @@ import type { EnqueueRequest, EnqueueStatus } from '../broker.js';
 import type { Caused, LinkedRequest, LinksRole } from '../links.js';
 import type { ProducerRole } from '../producer.js';
 import type { Row, RowsRole } from '../rows.js';
+import type { RepeatReply, RepeatRequest, UniquenessRole } from '../uniqueness.js';
 
 export class MemoryRows implements RowsRole {
   /** By kind, queue and sender: the highest number. */
@@ -10,11 +11,12 @@ export class MemoryRows implements RowsRole {
   constructor(
     private readonly producer: Pick<ProducerRole, 'enqueue'>,
     private readonly links: Pick<LinksRole, 'enqueue'>,
+    private readonly uniqueness: Pick<UniquenessRole, 'enqueue'>,
   ) {}
 
   async enqueue(queue: string, sender: string, rows: readonly Row[]): Promise<EnqueueStatus[]> {
     const left = this.note(`plain\n${queue}\n${sender}`, rows);
-    return withKnown(rows.length, await this.producer.enqueue(queue, left));
+    return withKnown<EnqueueStatus>(rows.length, 'enqueued', await this.producer.enqueue(queue, left));
   }
 
   async enqueueLinked(
@@ -23,7 +25,20 @@ export class MemoryRows implements RowsRole {
     rows: readonly Row<LinkedRequest>[],
   ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }> {
     const reply = await this.links.enqueue(queue, this.note(`linked\n${queue}\n${sender}`, rows));
-    return { ...reply, statuses: withKnown(rows.length, reply.statuses) };
+    return { ...reply, statuses: withKnown<EnqueueStatus>(rows.length, 'enqueued', reply.statuses) };
+  }
+
+  async enqueueRepeats(
+    queue: string,
+    sender: string,
+    rows: readonly Row<RepeatRequest>[],
+  ): Promise<Caused & { readonly statuses: readonly RepeatReply[] }> {
+    const { replies, ...caused } = await this.uniqueness.enqueue(
+      queue,
+      this.note(`repeats\n${queue}\n${sender}`, rows),
+    );
+    const statuses = withKnown(rows.length, { status: 'enqueued' }, replies as readonly RepeatReply[]);
+    return { ...caused, statuses };
   }
 
   /** Returns what was not brought before. The work of a call is done in the same turn. */
@@ -35,5 +50,5 @@ export class MemoryRows implements RowsRole {
   }
 }
 
-const withKnown = (count: number, statuses: readonly EnqueueStatus[]): EnqueueStatus[] =>
-  new Array<EnqueueStatus>(count - statuses.length).fill('enqueued').concat(statuses);
+const withKnown = <Status>(count: number, enqueued: Status, statuses: readonly Status[]): Status[] =>
+  new Array<Status>(count - statuses.length).fill(enqueued).concat(statuses);

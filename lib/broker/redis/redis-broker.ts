@@ -94,6 +94,7 @@ export class RedisBroker implements Broker {
     this.rows = new RedisRows(scripts, keyspace, clock, {
       register: (queue) => producer.register(queue),
       enqueueLinked: (queue, requests, rows) => this.links.enqueueRows(queue, requests, rows),
+      enqueueRepeats: (queue, requests, rows) => this.uniqueness.enqueueRows(queue, requests, rows),
     });
     const stored = new StoredResults();
     this.consumer = new RedisConsumer(scripts, keyspace, clock, {

@@ -3,14 +3,16 @@ import type { Keyspace } from '../../wire/keys.js';
 import type { EnqueueRequest, EnqueueStatus } from '../broker.js';
 import type { Caused, LinkedRequest } from '../links.js';
 import type { Row, RowsRole } from '../rows.js';
+import type { RepeatReply, RepeatRequest } from '../uniqueness.js';
 import { persist, statusesOf } from './producer.js';
 import { nanoseconds } from './scripts/arguments.js';
 import { encodeRequests } from './scripts/requests.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
 
-/** Rows with links of a sender have their highest number in another field. */
+/** Rows with links of a sender, and those with a policy for repeats, have their highest number in other fields. */
 const linkedField = (sender: string): string => `${sender}:linked`;
+const repeatsField = (sender: string): string => `${sender}:repeats`;
 
 /** What is to be noted with the rows of a call. */
 export type RowRange = readonly [sender: string, first: string, last: string];
@@ -25,6 +27,12 @@ export interface RowsDeps {
     requests: readonly LinkedRequest[],
     rows: RowRange,
   ): Promise<(Caused & { readonly statuses: readonly EnqueueStatus[] }) | number>;
+  /** As UniquenessRole.enqueue; or the highest number. */
+  enqueueRepeats(
+    queue: string,
+    requests: readonly RepeatRequest[],
+    rows: RowRange,
+  ): Promise<(Caused & { readonly statuses: readonly RepeatReply[] }) | number>;
 }
 
 /** Enqueues over the connection `produce`. */
@@ -37,7 +45,7 @@ export class RedisRows implements RowsRole {
   ) {}
 
   async enqueue(queue: string, sender: string, rows: readonly Row[]): Promise<EnqueueStatus[]> {
-    const { statuses } = await once(rows, async (left) => {
+    const { statuses } = await once(rows, ENQUEUED, async (left) => {
       const reply = await this.create(queue, requestsOf(left), rangeOf(sender, left));
       return typeof reply === 'number' ? reply : { statuses: statusesOf(left.length, reply) };
     });
@@ -49,8 +57,18 @@ export class RedisRows implements RowsRole {
     sender: string,
     rows: readonly Row<LinkedRequest>[],
   ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }> {
-    return once(rows, (left) =>
+    return once(rows, ENQUEUED, (left) =>
       this.deps.enqueueLinked(queue, requestsOf(left), rangeOf(linkedField(sender), left)),
+    ).then((reply) => ({ parcels: [], ...reply }));
+  }
+
+  enqueueRepeats(
+    queue: string,
+    sender: string,
+    rows: readonly Row<RepeatRequest>[],
+  ): Promise<Caused & { readonly statuses: readonly RepeatReply[] }> {
+    return once(rows, REPEAT_ENQUEUED, (left) =>
+      this.deps.enqueueRepeats(queue, requestsOf(left), rangeOf(repeatsField(sender), left)),
     ).then((reply) => ({ parcels: [], ...reply }));
   }
 
@@ -69,19 +87,23 @@ export class RedisRows implements RowsRole {
   }
 }
 
+const ENQUEUED: EnqueueStatus = 'enqueued';
+const REPEAT_ENQUEUED: RepeatReply = { status: 'enqueued' };
+
 /** Leaves out rows that were brought before. Their statuses are unknown: they count as enqueued. */
-async function once<R extends EnqueueRequest, Reply extends { readonly statuses: readonly EnqueueStatus[] }>(
+async function once<R extends EnqueueRequest, Status, Reply extends { readonly statuses: readonly Status[] }>(
   rows: readonly Row<R>[],
+  enqueued: Status,
   send: (left: readonly Row<R>[]) => Promise<Reply | number>,
-): Promise<Omit<Partial<Reply>, 'statuses'> & { readonly statuses: EnqueueStatus[] }> {
+): Promise<Omit<Partial<Reply>, 'statuses'> & { readonly statuses: Status[] }> {
   let left = rows;
   while (left.length > 0) {
     const reply = await send(left);
-    const known = new Array<EnqueueStatus>(rows.length - left.length).fill('enqueued');
+    const known = new Array<Status>(rows.length - left.length).fill(enqueued);
     if (typeof reply !== 'number') return { ...reply, statuses: known.concat(reply.statuses) };
     left = left.filter(({ number }) => number > reply);
   }
-  return { statuses: new Array<EnqueueStatus>(rows.length).fill('enqueued') } as never;
+  return { statuses: new Array<Status>(rows.length).fill(enqueued) } as never;
 }
 
 const requestsOf = <R extends EnqueueRequest>(rows: readonly Row<R>[]): R[] => rows.map(({ request }) => request);

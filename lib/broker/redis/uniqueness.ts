@@ -1,10 +1,11 @@
 import { type Clock, floorSeconds } from '../../clock.js';
-import type { Keyspace } from '../../wire/keys.js';
+import type { Keyspace, QueueKeys } from '../../wire/keys.js';
 import type { Caused } from '../links.js';
 import type {
   LockPage,
   RepeatBounds,
   RepeatReplies,
+  RepeatReply,
   RepeatRequest,
   StoredLock,
   UniquenessRole,
@@ -13,9 +14,10 @@ import { type Acknowledgements, type Copies, isEnough } from './acknowledgement.
 import type { RedisConnections } from './connection/connections.js';
 import { ownKeys, scanStep } from './connection/scan.js';
 import { persist } from './producer.js';
+import type { RowRange } from './rows.js';
 import { nanoseconds } from './scripts/arguments.js';
 import { readCaused } from './scripts/caused.js';
-import { encodeRepeats, readLocks, readRepeats } from './scripts/repeats.js';
+import { type EncodedRepeats, encodeRepeats, readLocks, readRepeats } from './scripts/repeats.js';
 import type { Argument } from './scripts/script-command.js';
 import { SCRIPTS } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
@@ -52,15 +54,13 @@ export class RedisUniqueness implements UniquenessRole {
   ): Promise<Caused & RepeatReplies> {
     if (requests.length === 0) return { replies: [], parcels: [] };
     const of = this.keyspace.queue(queue);
-    const { keys, policies, rest } = encodeRepeats(of, requests);
+    const encoded = encodeRepeats(of, requests);
+    const { keys } = encoded;
     if (acknowledge?.disk) await this.deps.acknowledgements.requireDisk(queue, of.pending);
     const registered = this.deps.register(queue);
     if (registered) await registered;
-    const now = this.clock.now();
     const room = maxPending === undefined ? '' : String(maxPending);
-    const times = [of.taskPrefix, String(floorSeconds(now)), nanoseconds(now)];
-    const first: Argument[] = [...times, '0', policies, this.keyspace.cancel, room, acknowledge ? '1' : '0'];
-    const argv = first.concat(rest);
+    const argv = this.arguments(of, encoded, room, acknowledge ? '1' : '0');
     let copies: Copies | undefined;
     const run = async (script: 'enqueueUnique' | 'enqueueUniqueLinked'): Promise<unknown> => {
       if (!acknowledge) return this.scripts.run('produce', script, keys, argv);
@@ -78,6 +78,29 @@ export class RedisUniqueness implements UniquenessRole {
       ...readCaused(queue, parcels),
       copies: acknowledge && copies && { ...copies, isEnough: isEnough(copies, acknowledge) },
     };
+  }
+
+  /** Those of an outbox, once; or the highest number, when the first row was brought before: see RowsRole. */
+  async enqueueRows(
+    queue: string,
+    requests: readonly RepeatRequest[],
+    rows: RowRange,
+  ): Promise<(Caused & { readonly statuses: readonly RepeatReply[] }) | number> {
+    const of = this.keyspace.queue(queue);
+    const encoded = encodeRepeats(of, requests);
+    await this.deps.register(queue);
+    const keys = [...encoded.keys, of.senders];
+    const argv = this.arguments(of, encoded, '', '0').concat(rows);
+    const run = (script: 'enqueueUniqueRows' | 'enqueueUniqueLinked') =>
+      this.scripts.run('produce', script, keys, argv);
+    // Sent again, it finds what the first call has noted.
+    const reply = await persist(
+      async () => (await run('enqueueUniqueRows')) ?? this.withLinks(queue, () => run('enqueueUniqueLinked')),
+    );
+    if (!Array.isArray(reply)) return Number(reply);
+    const [packed, parcels, ...messages] = reply as [Buffer, Buffer, ...Buffer[]];
+    const statuses = readRepeats(requests.length, packed, messages) as RepeatReply[];
+    return { statuses, ...readCaused(queue, parcels) };
   }
 
   async release(queue: string, lock: string, id: string): Promise<boolean> {
@@ -110,6 +133,19 @@ export class RedisUniqueness implements UniquenessRole {
     }
     const own = await ownKeys(this.connections, this.keyspace, keys, [...found]);
     return { locks: await this.describe(queue, own), cursor: at };
+  }
+
+  /** @param room see enqueue-unique.lua, as `copied` */
+  private arguments(
+    { taskPrefix }: QueueKeys,
+    { policies, rest }: EncodedRepeats,
+    room: string,
+    copied: '0' | '1',
+  ): Argument[] {
+    const now = this.clock.now();
+    const times = [taskPrefix, String(floorSeconds(now)), nanoseconds(now)];
+    const first: Argument[] = [...times, '0', policies, this.keyspace.cancel, room, copied];
+    return first.concat(rest);
   }
 
   /** A task that follows an active one waits for it. */

@@ -1,7 +1,8 @@
 import { describe, expect } from 'vitest';
 import type { LinkedRequest } from '../../../lib/broker/links.js';
 import type { Row } from '../../../lib/broker/rows.js';
-import { request } from '../../support/messages.js';
+import type { RepeatRequest } from '../../../lib/broker/uniqueness.js';
+import { repeat, request } from '../../support/messages.js';
 import type { Driver, DriverTest } from '../driver.js';
 
 const rows = (...numbers: number[]): Row[] =>
@@ -61,6 +62,63 @@ export function exerciseRows(it: DriverTest): void {
       await broker.rows.enqueue('default', 's', rows(1_800_000_000_000_001));
       await broker.rows.enqueue('default', 's', rows(1_800_000_000_000_001, 1_800_000_000_000_002));
       expect(await pending(driver)).toEqual(['row-1800000000000001', 'row-1800000000000002']);
+    });
+
+    it('with a policy for repeats do what it says, and are left out when they come again', async ({ driver }) => {
+      const { broker, now } = driver;
+      const numbered = (...requests: RepeatRequest[]) => requests.map((one, at) => ({ number: at + 1, request: one }));
+      const of = numbered(
+        repeat('existing', 'a', { lock: 'e' }),
+        repeat('existing', 'b', { lock: 'e' }),
+        repeat('reject', 'c', { lock: 'r' }),
+        repeat('reject', 'd', { lock: 'r' }),
+        repeat('debounce', 'f', { lock: 'd', processAt: now + 9, payload: 'old' }),
+        repeat('debounce', 'g', { lock: 'd', processAt: now + 10, payload: 'new' }),
+        repeat('once', 'h'),
+        repeat('once', 'h'),
+      );
+      const { statuses, parcels } = await broker.rows.enqueueRepeats('default', 's', of);
+      expect(parcels).toEqual([]);
+      expect(statuses.map(({ status, owner }) => [status, owner?.id])).toEqual([
+        ['enqueued', undefined],
+        ['existing', 'a'],
+        ['enqueued', undefined],
+        ['duplicate', 'c'],
+        ['enqueued', undefined],
+        ['replaced', 'f'],
+        ['enqueued', undefined],
+        ['existing', 'once-one'],
+      ]);
+      const before = await driver.queue();
+      expect(before.pending).toEqual(['a', 'c', 'once-one']);
+      expect(before.scheduled).toEqual([['f', now + 10]]);
+      expect(String(before.tasks['f']?.message.payload)).toBe('new');
+      await broker.administration.deleteQueue('default', { force: true });
+      const further = { number: 9, request: repeat('existing', 'i', { lock: 'e' }) };
+      const again = await broker.rows.enqueueRepeats('default', 's', [...of, further]);
+      expect(again.statuses).toEqual(Array.from({ length: 9 }, () => ({ status: 'enqueued' })));
+      expect(Object.keys((await driver.queue()).tasks)).toEqual(['i']);
+      expect((await broker.rows.enqueue('default', 's', rows(1)))[0]).toBe('enqueued');
+      expect((await driver.queue()).pending).toEqual(['i', 'row-1']);
+    });
+
+    it('of latest follow what runs, once, and supersede cancels it, once', async ({ driver }) => {
+      const { broker } = driver;
+      for (const policy of ['latest', 'supersede'] as const) {
+        const send = (number: number, id: string) =>
+          broker.rows.enqueueRepeats('default', policy, [{ number, request: repeat(policy, id, { lock: policy }) }]);
+        await send(1, `${policy}-1`);
+        await driver.takeOne();
+        const made = await send(2, `${policy}-2`);
+        expect(made.statuses).toMatchObject([{ status: 'enqueued' }]);
+        await broker.administration.moveTasks('default', 'delete', [`${policy}-2`]);
+        expect((await send(2, `${policy}-2`)).statuses).toEqual([{ status: 'enqueued' }]);
+        expect((await driver.queue()).tasks[`${policy}-2`]).toBeUndefined();
+        expect((await send(3, `${policy}-3`)).statuses).toMatchObject([{ status: 'enqueued' }]);
+      }
+      expect(await broker.links.waitOf('default', 'latest-3')).toMatchObject({ cancelled: false });
+      // Its owner was gone when the third came.
+      expect(await broker.uniqueness.findSuperseded('default', ['supersede-1'])).toEqual(['supersede-2']);
     });
 
     it('with links are left out, too, and have numbers of their own', async ({ driver }) => {

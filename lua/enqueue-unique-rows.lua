@@ -1,0 +1,26 @@
+-- Creates tasks of rows of an outbox that have a policy for repeats, all of one queue, once: RowsRole.enqueueRepeats.
+-- As enqueue-unique.lua; the numbers of a sender are as in enqueue-rows.lua. `enqueueUniqueLinked` is for tasks that are no rows, too:
+-- then without senders, and what comes with it.
+--
+-- KEYS
+--   1 pending
+--   2 scheduled
+--   3 retry
+--   4 waitingTasks
+--   5… as enqueue-unique.lua; then senders
+-- ARGV
+--   1 taskPrefix
+--   2 now: seconds
+--   3 nowNanos
+--   4 resent: of rows '0'
+--   5 policies
+--   6 cancel
+--   7 room: of rows ''
+--   8 copied: of rows '0'
+--   9… as enqueue-unique.lua; then the sender, the number of the first row, of the last
+-- Returns
+--   as enqueue-unique.lua; or, when an earlier call has brought the first row, the number of the
+--   last one that did: nothing is done
+
+local L -- the engine of links, which `enqueueUniqueLinked` has: shared/linked.lua
+-- Includes shared/enqueue-unique-rows.lua
