@@ -1,7 +1,6 @@
 import { withoutCaller } from '../enqueue/acknowledging.js';
 import type { EnqueueResult } from '../enqueue/enqueue-result.js';
 import { infoOf, type PreparedTask } from '../enqueue/prepared-task.js';
-import { refuseRepeatOfRow } from '../enqueue/repeats.js';
 import type { TaskInfo } from '../task/info.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
 import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
@@ -60,7 +59,6 @@ export class HeldTasks {
     const tasks = given.map(withoutCaller);
     const { outbox, onHold } = this.transactions;
     if (outbox && !scope.inProcess) {
-      for (const task of tasks) refuseRepeatOfRow(task);
       return outbox.write(scope, tasks);
     }
     onHold?.(scope, tasks);

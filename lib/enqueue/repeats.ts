@@ -45,13 +45,6 @@ export function refuseRepeat(
   throw new InvalidTaskError(`${what} cannot have ${repeats}, which task "${request.message.type}" has; ${remedy}`);
 }
 
-/** For tasks of a transaction with an outbox. `once` is an id, which a row keeps. @throws InvalidTaskError */
-export function refuseRepeatOfRow(task: PreparedTask): void {
-  if (task.repeats === 'once') return;
-  const remedy = 'enqueue it outside of the transaction, or in the handler of a task that is a row, or use once';
-  refuseRepeat(task, 'a row of an outbox', remedy);
-}
-
 /** What is known of a task when its request is made. */
 export interface RepeatContext {
   readonly payload: unknown;

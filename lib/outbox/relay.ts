@@ -3,7 +3,7 @@ import { backoff } from '../async.js';
 import { SystemClock } from '../clock.js';
 import { Loop, type NextDelay } from '../loop.js';
 import { RowSender, type SenderDeps } from './sender.js';
-import type { OutboxStore, RowNotices } from './store.js';
+import type { EndedRow, OutboxStore, RowNotices, TakenRow } from './store.js';
 
 /** Numbers that tests change. Times in milliseconds. */
 export interface RelayTuning {
@@ -48,7 +48,8 @@ export interface RelayOptions {
  * Brings the rows of an outbox to Redis. It owns a sender in the database, by a lease:
  * 1. send the rows that the sender has taken;
  * 2. in one transaction, end those that Redis has, and take new ones;
- * 3. again, until there are none; then wait for a notice, or poll.
+ * 3. the same with ordered rows, if there are any and it can have their sender, which it gives back when there are none;
+ * 4. again, until there are none; then wait for a notice, or poll.
  * After any error it begins with what the database says, and sends again what may have arrived. Beside that, it
  * takes over senders whose relays are gone, and removes old rows.
  */
@@ -56,6 +57,8 @@ export class OutboxRelay {
   private readonly owner = randomUUID();
   private readonly loop: Loop;
   private sender: RowSender | undefined;
+  /** The one of ordered rows, while this relay has it. */
+  private ordered: RowSender | undefined;
   private renewedAt = -Infinity;
   private adoptedAt = -Infinity;
   private purgedAt = -Infinity;
@@ -114,7 +117,9 @@ export class OutboxRelay {
     this.stopped = true;
     await this.loop.stop();
     await this.endListening?.();
-    if (this.sender) await this.store.release(this.sender.id, this.owner).catch(() => undefined);
+    for (const sender of [this.sender, this.ordered]) {
+      if (sender) await this.store.release(sender.id, this.owner).catch(() => undefined);
+    }
   }
 
   /** A pass and `drain` do not mix. */
@@ -136,43 +141,71 @@ export class OutboxRelay {
       if (exchanges === EXCHANGES_PER_PASS - 1) return 0;
     }
     if (this.noticed) return 0;
-    return Math.min(this.options.pollInterval, this.sender?.nextTry ?? Infinity);
+    const tries = [this.sender, this.ordered].map((sender) => sender?.nextTry ?? Infinity);
+    return Math.min(this.options.pollInterval, ...tries);
   }
 
   /** One round: sends what is taken, ends it, takes more. Returns how many rows it took. */
   private async advance(): Promise<number> {
     try {
       this.sender ??= new RowSender(await this.store.takeSender(this.owner, this.tuning.lease), this.deps);
-      return await this.exchange(this.sender);
+      const taken = await this.exchange(this.sender);
+      return taken + (await this.advanceOrdered());
     } catch (error) {
       this.sender = undefined; // whether the last step was done, only the database knows
+      this.ordered = undefined;
       throw error;
     }
   }
 
+  /** The same with ordered rows, while there are any, and no other relay has their sender. */
+  private async advanceOrdered(): Promise<number> {
+    const { store, owner } = this;
+    if (!this.ordered) {
+      if (!(await store.hasOrdered())) return 0;
+      const owned = await store.takeOrdered(owner, this.tuning.lease);
+      if (!owned) return 0;
+      this.ordered = new RowSender(owned, this.deps);
+    }
+    const sender = this.ordered;
+    await sender.send();
+    const rows = await this.take(sender, sender.takeEnded());
+    if (rows && (rows.length > 0 || sender.backlog > 0)) return rows.length;
+    this.ordered = undefined;
+    if (!rows) return 1;
+    await store.release(sender.id, owner); // another may be the first to have notice of the next
+    return 0;
+  }
+
+  /** Ends rows and takes more. `undefined`: the sender is another's by now. */
+  private async take(sender: RowSender, ended: EndedRow[]): Promise<readonly TakenRow[] | undefined> {
+    const { lease, batchSize } = this.tuning;
+    const take = Math.max(0, Math.min(batchSize, MOST_BATCHES * batchSize - sender.backlog));
+    const request = { sender: sender.id, owner: this.owner, ended, take, except: sender.busyQueues };
+    const rows = await this.store.exchange(request, lease);
+    if (rows) sender.add(rows);
+    return rows;
+  }
+
   private async exchange(sender: RowSender): Promise<number> {
-    const { lease, renewEvery, batchSize } = this.tuning;
     await sender.send();
     const ended = sender.takeEnded();
-    const except = sender.busyQueues;
     const expected = this.expected;
     this.expected = false;
     if (
       ended.length === 0 &&
       !expected &&
-      this.clock.elapsed() - this.renewedAt < renewEvery &&
-      !(await this.store.hasNew(except))
+      this.clock.elapsed() - this.renewedAt < this.tuning.renewEvery &&
+      !(await this.store.hasNew(sender.busyQueues))
     ) {
       return 0;
     }
-    const take = Math.max(0, Math.min(batchSize, MOST_BATCHES * batchSize - sender.backlog));
-    const rows = await this.store.exchange({ sender: sender.id, owner: this.owner, ended, take, except }, lease);
+    const rows = await this.take(sender, ended);
     if (!rows) {
       this.sender = undefined; // this relay was away for longer than its lease
       return 1;
     }
     this.renewedAt = this.clock.elapsed();
-    sender.add(rows);
     return rows.length;
   }
 

@@ -1,6 +1,7 @@
 import type { LinkedRequest, MarkRequest, Wait } from '../broker/links.js';
 import { isLinked } from '../broker/links.js';
 import type { EnqueueRequest } from '../broker/enqueue-request.js';
+import type { Repeat, RepeatPolicy, RepeatRequest } from '../broker/uniqueness.js';
 import type { PreparedLinks } from '../enqueue/linked-task.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 import { UndecodableMessageError } from '../errors.js';
@@ -16,15 +17,18 @@ interface Details {
   readonly wait?: Wait;
   readonly mark?: MarkRequest;
   readonly missing?: MissingPolicy;
-  /** A task of its id is no surprise. */
-  readonly once?: boolean;
+  readonly repeat?: Repeat;
 }
 
 /** A request as it stands in a row. */
-export type RowRequest = (EnqueueRequest | PreparedLinks) & Pick<Details, 'once'>;
+export type RowRequest = EnqueueRequest | PreparedLinks | RepeatRequest;
+
+/** The policies whose last call counts. */
+const IN_ORDER: ReadonlySet<RepeatPolicy> = new Set(['replace', 'debounce', 'latest', 'supersede']);
 
 export function rowOf({ request, repeats }: PreparedTask): NewRow {
   const { message, processAt, uniqueTtl, madeId, wait, mark, missing } = request as PreparedLinks;
+  const repeat = repeats && (request as RepeatRequest).repeat;
   const details: Details = {
     ...(processAt !== undefined && { processAt }),
     ...(uniqueTtl !== undefined && { uniqueTtl }),
@@ -32,10 +36,11 @@ export function rowOf({ request, repeats }: PreparedTask): NewRow {
     ...(wait && { wait }),
     ...(mark && { mark }),
     ...(missing && { missing }),
-    ...(repeats === 'once' && { once: true }),
+    ...(repeat && { repeat }),
   };
   const { queue, id, type } = message;
-  return { queue, taskId: id, type, message: encodeTaskMessage(message), details: JSON.stringify(details) };
+  const ordered = repeat !== undefined && IN_ORDER.has(repeat.policy);
+  return { queue, taskId: id, type, message: encodeTaskMessage(message), details: JSON.stringify(details), ordered };
 }
 
 /** @throws UndecodableMessageError when the row is damaged */
@@ -51,3 +56,6 @@ export function requestOf({ id, queue, message, details }: TakenRow): RowRequest
 }
 
 export const hasLinks = (request: RowRequest): request is PreparedLinks => isLinked(request as LinkedRequest);
+
+export const repeats = (request: RowRequest): request is RepeatRequest =>
+  (request as RepeatRequest).repeat !== undefined;

@@ -1,6 +1,7 @@
 import { backoff } from '../async.js';
 import type { Broker } from '../broker/broker.js';
 import type { Row } from '../broker/rows.js';
+import type { RepeatRequest } from '../broker/uniqueness.js';
 import { CALL_LIMITS, type CallLimits } from '../enqueue/requests.js';
 import { LinkedProducer } from '../enqueue/linked-producer.js';
 import { prepared, type PreparedTask } from '../enqueue/prepared-task.js';
@@ -9,7 +10,7 @@ import { resultOf } from '../enqueue/enqueue-result.js';
 import { AsynqError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
-import { hasLinks, requestOf, type RowRequest } from './row-codec.js';
+import { hasLinks, repeats, requestOf, type RowRequest } from './row-codec.js';
 import type { EndedRow, OwnedSender, TakenRow } from './store.js';
 
 export interface SenderDeps {
@@ -34,6 +35,11 @@ interface Stuck {
 
 /** The longest pause of a queue, in milliseconds. */
 const LONGEST_PAUSE_MS = 30_000;
+
+/** Rows that go into calls of their own. */
+type Kind = 'plain' | 'linked' | 'repeats';
+
+const kindOf = (request: RowRequest): Kind => (hasLinks(request) ? 'linked' : repeats(request) ? 'repeats' : 'plain');
 
 /** Errors that are about the task, whenever it is sent. */
 const OF_THE_TASK: readonly string[] = ['ASYNQ_INVALID_TASK', 'ASYNQ_UNDECODABLE_MESSAGE'];
@@ -149,7 +155,7 @@ export class RowSender {
     }
   }
 
-  /** The rows are all plain, or all with links. */
+  /** The rows are all of one kind. */
   private call(queue: string, some: readonly ReadyRow[]): Promise<readonly EnqueueReply[]> {
     const { broker, relay } = this.deps;
     const numbers = new Map<unknown, number>();
@@ -160,7 +166,9 @@ export class RowSender {
     });
     const numbered = <R extends RowRequest>(of: readonly R[]): Row<R>[] =>
       of.map((request) => ({ request, number: numbers.get(request)! }));
-    if (!hasLinks(some[0]!.request)) return broker.rows.enqueue(queue, this.id, numbered(requests));
+    const kind = kindOf(some[0]!.request);
+    if (kind === 'plain') return broker.rows.enqueue(queue, this.id, numbered(requests));
+    if (kind === 'repeats') return this.callRepeats(queue, numbered(requests as readonly RepeatRequest[]));
     const links = {
       watch: broker.links.watch.bind(broker.links),
       enqueue: (of: string, accepted: readonly RowRequest[]) =>
@@ -169,13 +177,19 @@ export class RowSender {
     return new LinkedProducer(links, relay).enqueue(queue, requests);
   }
 
+  private async callRepeats(queue: string, rows: readonly Row<RepeatRequest>[]): Promise<readonly EnqueueReply[]> {
+    const reply = await this.deps.broker.rows.enqueueRepeats(queue, this.id, rows);
+    this.deps.relay.carry(reply);
+    return reply.statuses;
+  }
+
   private end({ row, request }: ReadyRow, reply: EnqueueReply): void {
     const { id, type, queue } = request.message;
     const { ok, error } = resultOf(taskOf(request, this.deps.broker.clock.now()), reply, this.deps.events);
-    if (ok) this.ended.push({ id: row.id, state: 'sent' });
+    if (ok) this.ended.push({ id: row.id, ...endOf(reply) });
     else {
       this.ended.push({ id: row.id, state: 'refused', error: error.message });
-      if (!request.once) this.deps.events.emit('refusedAfterCommit', { task: { id, type, queue }, error });
+      this.deps.events.emit('refusedAfterCommit', { task: { id, type, queue }, error });
     }
   }
 
@@ -185,11 +199,21 @@ export class RowSender {
   }
 }
 
+/** How the row of a task ends that was not refused. */
+function endOf(reply: EnqueueReply): Pick<EndedRow, 'state' | 'error'> {
+  if (typeof reply === 'string' || !('status' in reply)) return { state: 'sent' };
+  const { status, owner } = reply;
+  if (status === 'existing') return { state: 'existing', error: `task "${owner?.id}" is there already` };
+  if (status === 'replaced') return { state: 'replaced', error: `task "${owner?.id}" has got its payload` };
+  return { state: 'sent' };
+}
+
 const isOfTheTask = (error: unknown): boolean => error instanceof AsynqError && OF_THE_TASK.includes(error.code);
 
-/** A time that has passed meanwhile is no time. */
+/** A time that has passed meanwhile is no time. A debounced task always has one. */
 function inTime(request: RowRequest, now: number): RowRequest {
   if (request.processAt === undefined || request.processAt * 1000 > now || hasLinks(request)) return request;
+  if (repeats(request) && request.repeat.policy === 'debounce') return request;
   const { processAt: _, ...rest } = request;
   return rest;
 }
@@ -201,12 +225,12 @@ const taskOf = (request: RowRequest, now: number): PreparedTask =>
 
 /** Rows of one kind that go into one call. */
 function firstOf(line: readonly ReadyRow[], { tasks, bytes }: CallLimits): ReadyRow[] {
-  const linked = hasLinks(line[0]!.request);
+  const kind = kindOf(line[0]!.request);
   const some: ReadyRow[] = [];
   let size = 0;
   for (const ready of line) {
     size += ready.row.message.length;
-    if (some.length > 0 && (some.length === tasks || size > bytes || hasLinks(ready.request) !== linked)) break;
+    if (some.length > 0 && (some.length === tasks || size > bytes || kindOf(ready.request) !== kind)) break;
     some.push(ready);
   }
   return some;

@@ -15,8 +15,10 @@ export interface NewRow {
   readonly type: string;
   /** asynq's message. */
   readonly message: Buffer;
-  /** JSON of what the message does not have: time, lock, links. */
+  /** JSON of what the message does not have: time, lock, links, policy for repeats. */
   readonly details: string;
+  /** Only the ordered sender takes it, in the order of the rows. Default false. */
+  readonly ordered?: boolean;
 }
 
 /** A row that a sender has taken. */
@@ -30,15 +32,16 @@ export interface TakenRow {
 }
 
 /**
- * `sent`: Redis has the task. `refused`: Redis wants no such task: its lock is held, its id is taken, or what it
- * was to wait for cannot be found. `poisoned`: it cannot be read; somebody must look.
+ * `sent`: Redis has the task. `existing`: there was such a task already, and it has a policy for that. `replaced`: such a task has
+ * got its payload and time. `refused`: Redis wants no such task: its lock is held, its id is taken, or what it was to wait for cannot be found.
+ * `poisoned`: it cannot be read; somebody must look.
  */
-export type EndState = 'sent' | 'refused' | 'poisoned';
+export type EndState = 'sent' | 'existing' | 'replaced' | 'refused' | 'poisoned';
 
 export interface EndedRow {
   readonly id: number;
   readonly state: EndState;
-  /** Why it was not sent. */
+  /** Why it is no task of its own. */
   readonly error?: string;
 }
 
@@ -73,28 +76,33 @@ export interface OutboxStore {
    * @throws InvalidTaskError when `tx` is nothing that this store knows
    */
   insert(tx: unknown, rows: readonly NewRow[]): Promise<void>;
-  /** Takes a sender that is the owner's, or whose owner is gone; else makes one. Its lease starts again. */
+  /** Takes a sender that is the owner's, or whose owner is gone; else makes one. Its lease starts again. Never the ordered one. */
   takeSender(owner: string, lease: number): Promise<OwnedSender>;
+  /** Takes the sender of ordered rows, of which the tables have one, unless another has it. No other database has one of the same id. */
+  takeOrdered(owner: string, lease: number): Promise<OwnedSender | undefined>;
   /** Takes a sender whose owner is gone, if it has rows that are not ended. */
   takeOrphan(owner: string, lease: number): Promise<OwnedSender | undefined>;
   /**
-   * Ends rows and takes new ones, in one step, if the owner has the sender still; its lease begins anew.
+   * Ends rows and takes new ones, in one step, if the owner has the sender still; its lease starts again. The ordered sender
+   * takes ordered rows, all others take those that are not.
    *
    * @returns the rows; `undefined`: the sender is another's, and nothing was done
    */
   exchange(request: ExchangeRequest, lease: number): Promise<TakenRow[] | undefined>;
   /** Gives a sender back, so that the next relay can take it. */
   release(sender: string, owner: string): Promise<void>;
-  /** Whether there are rows to take. */
+  /** Whether there are rows to take, of those that are not ordered. */
   hasNew(except: readonly string[]): Promise<boolean>;
+  /** Whether there are ordered rows that have not ended: to be taken, or of a relay that may be gone. */
+  hasOrdered(): Promise<boolean>;
   counts(): Promise<OutboxCounts>;
-  /** Removes sent and refused rows that are older, at most `limit`. Returns how many. @param age milliseconds */
+  /** Removes rows that have ended and are older, at most `limit`, but for poisoned ones. Returns how many. @param age milliseconds */
   purge(age: number, limit: number): Promise<number>;
   /** The senders, owned ones first, and how many rows each has taken. */
   senders(): Promise<readonly OutboxSender[]>;
   /** Poisoned rows by their ids. */
   poisoned(page: PoisonedPage): Promise<readonly PoisonedRow[]>;
-  /** Makes poisoned rows new again, at most `limit`. Returns how many. @param ids default: the first ones */
+  /** Makes poisoned rows new again, as they were written, at most `limit`. Returns how many. @param ids default: the first ones */
   retryPoisoned(limit: number, ids?: readonly number[]): Promise<number>;
   /** Removes poisoned rows; their tasks are lost. Returns how many. */
   dropPoisoned(ids: readonly number[]): Promise<number>;

@@ -60,7 +60,6 @@ export class InMemoryOutbox implements OutboxOfModule, Omit<AsynqOutbox, 'within
   /** @internal */
   connect({ transactions }: { readonly transactions: EnqueueTransactions }): undefined {
     this.transactions = TestTransactions.of(transactions);
-    this.transactions.withOutbox = true;
   }
 
   private get connected(): TestTransactions {

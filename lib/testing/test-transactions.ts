@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
-import { refuseRepeatOfRow } from '../enqueue/repeats.js';
 import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
 import { Scope, type TransactionScope } from '../transactions/transactions.js';
 
@@ -20,8 +19,6 @@ export class TestTransactions {
   private static readonly byConnection = new WeakMap<EnqueueTransactions, TestTransactions>();
   private readonly scopes = new AsyncLocalStorage<TestScope>();
   private readonly held = new Set<Held>();
-  /** In production the tasks are rows of an outbox, which takes some tasks not. */
-  withOutbox = false;
 
   private constructor(transactions: EnqueueTransactions) {
     const { current } = transactions;
@@ -30,7 +27,6 @@ export class TestTransactions {
       return outer && inner ? joined(inner as Scope, outer) : (outer ?? inner);
     };
     transactions.onHold = (scope, tasks) => {
-      if (this.withOutbox) for (const task of tasks) refuseRepeatOfRow(task);
       const held = { scope, tasks };
       this.held.add(held);
       scope.afterCommit(async () => void this.held.delete(held));

@@ -3,12 +3,13 @@ import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqEvents } from '../../lib/events/events.js';
 import { Relay } from '../../lib/links/relay.js';
 import { OutboxRelay } from '../../lib/outbox/relay.js';
+import type { PreparedTask } from '../../lib/enqueue/prepared-task.js';
 import { rowOf } from '../../lib/outbox/row-codec.js';
 import type { OutboxStore } from 'nestjs-asynq/outbox';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DatabaseServer } from '../support/database-server.js';
-import { request } from '../support/messages.js';
+import { repeat, request } from '../support/messages.js';
 import { type RedisProcess, startRedis } from '../support/redis-server.js';
 import { KINDS } from './library-stores.js';
 import { createTables, type StoreWorld } from './stores.js';
@@ -61,8 +62,17 @@ class Mortal {
   }
 }
 
-const STORE_CALLS = ['takeSender', 'exchange', 'hasNew'];
+const STORE_CALLS = ['takeSender', 'takeOrdered', 'exchange', 'hasNew', 'hasOrdered', 'release'];
 const ROWS = 7;
+
+/** Some rows have a policy for repeats: that of one is applied by whoever brings it, that of another in order. Each is a task. */
+function preparedRow(index: number): PreparedTask {
+  const [id, queue] = [`task-${index}`, index % 3 === 2 ? 'b' : 'a'];
+  const state = { state: 'pending', nextProcessAt: undefined } as const;
+  if (index === 3) return { request: repeat('once', id, { lock: id, queue }), ...state, repeats: 'once' };
+  if (index < 4) return { request: request({ id, queue }), ...state };
+  return { request: repeat('supersede', id, { lock: id, queue }), ...state, repeats: 'supersede' };
+}
 
 describe.each(KINDS)('a relay that dies at any call, on $name', (kind) => {
   let server: DatabaseServer;
@@ -86,7 +96,7 @@ describe.each(KINDS)('a relay that dies at any call, on $name', (kind) => {
 
   const relayOn = (mortal: Mortal): OutboxRelay => {
     const store: OutboxStore = mortal.of(world.store, STORE_CALLS);
-    const rows = mortal.of(broker.rows, ['enqueue', 'enqueueLinked']);
+    const rows = mortal.of(broker.rows, ['enqueue', 'enqueueLinked', 'enqueueRepeats']);
     const { links, clock } = broker;
     const deps = { broker: { rows, links, clock }, relay: new Relay(links), events: new AsynqEvents() };
     return new OutboxRelay(store, deps, { pollInterval: 1_000, retention: 60_000 }, { batchSize: 3 });
@@ -113,16 +123,9 @@ describe.each(KINDS)('a relay that dies at any call, on $name', (kind) => {
     await admin.flushall();
     await world.sql('DELETE FROM asynq_outbox');
     await world.sql('DELETE FROM asynq_outbox_senders');
-    const ids = Array.from({ length: ROWS }, (_, index) => `task-${index}`);
-    await world.transaction((tx) =>
-      world.store.insert(
-        tx,
-        ids.map((id, index) => {
-          const made = request({ id, queue: index % 3 === 2 ? 'b' : 'a' });
-          return rowOf({ request: made, state: 'pending', nextProcessAt: undefined });
-        }),
-      ),
-    );
+    const tasks = Array.from({ length: ROWS }, (_, index) => preparedRow(index));
+    await world.transaction((tx) => world.store.insert(tx, tasks.map(rowOf)));
+    const ids = tasks.map((task) => task.request.message.id).sort();
     const mortal = new Mortal(at, mode);
     await relayOn(mortal)
       .drain()

@@ -7,7 +7,8 @@ import { Redis } from 'ioredis';
 import { afterEach, expect, it, vi } from 'vitest';
 import { rowOf } from '../../lib/outbox/row-codec.js';
 import type { DatabaseServer } from '../support/database-server.js';
-import { request } from '../support/messages.js';
+import { decodeTaskMessage } from '../../lib/wire/codec.js';
+import { repeat, request } from '../support/messages.js';
 import { type RedisProcess, startRedis } from '../support/redis-server.js';
 import { createTables, MYSQL, PG, type StoreKind, type StoreWorld } from './stores.js';
 
@@ -21,6 +22,8 @@ const RELAYS = 3;
 const QUEUES = ['a', 'b'];
 /** Writers wait while so many rows are on their way. */
 const MOST_UNDER_WAY = 1_000;
+/** How ids begin of tasks with `once`, and of those of which the last counts. */
+const [ONCE, NEWER] = ['once-', 'newer-'];
 
 let server: DatabaseServer;
 let redis: RedisProcess;
@@ -68,11 +71,16 @@ class Progress extends EventEmitter<{ worked: [] }> {
 async function write(progress: Progress): Promise<void> {
   const { committed, rolledBack } = progress;
   while (!progress.stopped) {
-    const ids = Array.from({ length: 1 + Math.floor(Math.random() * 8) }, () => randomUUID());
+    const ids = Array.from(
+      { length: 1 + Math.floor(Math.random() * 8) },
+      () => (Math.random() < 0.2 ? ONCE : '') + randomUUID(),
+    );
     const fails = Math.random() < 0.2;
     const rows = ids.map((id) => {
       const queue = QUEUES[Math.floor(Math.random() * QUEUES.length)]!;
-      return rowOf({ request: request({ id, queue }), state: 'pending', nextProcessAt: undefined });
+      const isOnce = id.startsWith(ONCE);
+      const made = isOnce ? repeat('once', id, { lock: id.slice(ONCE.length), queue }) : request({ id, queue });
+      return rowOf({ request: made, state: 'pending', nextProcessAt: undefined, ...(isOnce && { repeats: 'once' }) });
     });
     if (fails) for (const id of ids) rolledBack.add(id);
     await world
@@ -87,6 +95,17 @@ async function write(progress: Progress): Promise<void> {
   }
 }
 
+/** Writes rows for one key, one after the other, of which the last counts. Each has its number in its id and its payload. */
+async function writeNewer(progress: Progress): Promise<void> {
+  for (let n = 1; !progress.stopped; n++) {
+    const made = repeat('supersede', `${NEWER}${n}`, { lock: 'newer', queue: 'a', payload: String(n) });
+    const row = rowOf({ request: made, state: 'pending', nextProcessAt: undefined, repeats: 'supersede' });
+    await world.transaction((tx) => world.store.insert(tx, [row])).catch(() => undefined);
+    await turn();
+    await progress.until(() => progress.committed.size - progress.workedCount < MOST_UNDER_WAY);
+  }
+}
+
 /**
  * Takes tasks as a server does that works them at once: nothing is left of them. How often it has worked each is noted in
  * the same step, as a reply may be lost.
@@ -96,18 +115,23 @@ local count = 0
 while count < 100 do
   local id = redis.call('RPOP', KEYS[1])
   if not id then break end
+  if string.sub(id, 1, #ARGV[1]) == ARGV[1] then
+    redis.call('RPUSH', KEYS[4], redis.call('HGET', KEYS[2] .. id, 'msg'))
+  else
+    redis.call('HINCRBY', KEYS[3], id, 1)
+  end
   redis.call('DEL', KEYS[2] .. id)
-  redis.call('HINCRBY', KEYS[3], id, 1)
   count = count + 1
 end
 return count`;
 
 const notesOf = (queue: string): string => `worked:{${queue}}`;
+const newerOf = (queue: string): string => `newer:{${queue}}`;
 
 /** Works what is pending now. */
 async function work(queue: string): Promise<void> {
-  const keys = [`asynq:{${queue}}:pending`, `asynq:{${queue}}:t:`, notesOf(queue)];
-  await admin.eval(WORK, 3, ...keys).catch(() => undefined);
+  const keys = [`asynq:{${queue}}:pending`, `asynq:{${queue}}:t:`, notesOf(queue), newerOf(queue)];
+  await admin.eval(WORK, 4, ...keys, NEWER).catch(() => undefined);
 }
 
 /** Works the tasks of a queue as they come. */
@@ -153,7 +177,7 @@ it.each([PG, MYSQL])(
     const progress = new Progress();
     progress.setMaxListeners(0);
     const alive = await Promise.all(Array.from({ length: RELAYS }, () => startRelay(kind)));
-    const writers = [write(progress), write(progress)];
+    const writers = [write(progress), write(progress), writeNewer(progress)];
     const servers = QUEUES.map((queue) => serve(queue, progress));
 
     for (let kill = 1; kill <= KILLS; kill++) {
@@ -190,7 +214,9 @@ it.each([PG, MYSQL])(
 
     const { committed, rolledBack } = progress;
     const seen = await worked();
-    const rows = await world.sql('SELECT task_id, state FROM asynq_outbox');
+    const all = await world.sql('SELECT task_id, state FROM asynq_outbox');
+    const isNewer = ({ task_id }: Record<string, unknown>): boolean => String(task_id).startsWith(NEWER);
+    const rows = all.filter((row) => !isNewer(row));
     const stored = new Set(rows.map((row) => String(row['task_id'])));
     expect(rows.filter((row) => row['state'] !== 'sent')).toEqual([]);
     expect([...committed].filter((id) => !stored.has(id))).toEqual([]);
@@ -202,5 +228,12 @@ it.each([PG, MYSQL])(
       console.log(`${kind.name}: ${KILLS} kills, ${stored.size} rows, ${lost.length} lost, ${twice.length} twice`);
     expect({ lost, twice, unknown }).toEqual({ lost: [], twice: [], unknown: [] });
     expect(stored.size).toBeGreaterThan(KILLS * 30);
+    // What is worked for the key is ever newer, and the last is the last that was committed.
+    const numbers = all.filter(isNewer).map((row) => Number(String(row['task_id']).slice(NEWER.length)));
+    const messages = await admin.lrangeBuffer(newerOf('a'), 0, -1);
+    const order = messages.map((message) => Number(String(decodeTaskMessage(message).payload)));
+    expect(order).toEqual([...new Set(order)].sort((a, b) => a - b));
+    expect(order.at(-1)).toBe(Math.max(...numbers));
+    expect(all.filter((row) => isNewer(row) && row['state'] !== 'sent' && row['state'] !== 'replaced')).toEqual([]);
   },
 );

@@ -7,6 +7,7 @@ import {
   AsynqModule,
   clsTransactions,
   defineTask,
+  type EnqueueOptions,
   TaskHandler,
   typeormTransactions,
 } from 'nestjs-asynq';
@@ -152,16 +153,48 @@ describe('an outbox', () => {
     await charge(2);
     await outbox.drain();
     expect(tasks.enqueued(Mail)).toMatchObject([{ id }, { payload: { n: 2 } }]);
-    expect(await world.sql(`SELECT state FROM asynq_outbox ORDER BY id`)).toEqual(
-      ['sent', 'refused', 'refused', 'sent'].map((state) => ({ state })),
-    );
+    const there = { state: 'existing', error: `task "${id}" is there already` };
+    expect(await world.sql(`SELECT state, error FROM asynq_outbox ORDER BY id`)).toEqual([
+      { state: 'sent', error: null },
+      there,
+      there,
+      { state: 'sent', error: null },
+    ]);
     expect(warnings).toEqual([]);
-    const debounced = () => asynq.enqueue(Mail, { n: 1 }, { key: '1', debounce: { wait: '1s' } });
-    const error = await rejection(world.transaction((tx) => outbox.within(tx, debounced)));
-    expect(error.message).toBe(
-      'a row of an outbox cannot have debounce, which task "mail" has; enqueue it outside of the transaction, ' +
-        'or in the handler of a task that is a row, or use once',
-    );
+  });
+
+  it('applies what a call says about repeats when it brings the row, in the order of the rows', async () => {
+    const { app, tasks } = await boot();
+    await app.init();
+    const [asynq, outbox] = [app.get(AsynqClient), app.get(AsynqOutbox)];
+    const warnings: unknown[] = [];
+    const ignore = () => undefined;
+    app.useLogger({ log: ignore, error: ignore, warn: (message: unknown) => void warnings.push(message) });
+    const call = (n: number, options: EnqueueOptions<{ n: number }>) =>
+      world.transaction((tx) => outbox.within(tx, () => asynq.enqueue(Mail, { n }, { key: 'k', ...options })));
+    const first = await call(1, { debounce: { wait: '10s', maxWait: '1h' } });
+    await call(2, { debounce: { wait: '10s', maxWait: '1h' } });
+    const throttled = await call(3, { throttle: '1m' });
+    await call(4, { throttle: '1m' });
+    const held = await call(5, { unique: { for: '1m', by: 'key', until: 'expired' }, key: 'other' });
+    await call(5, { unique: { for: '1m', by: 'key', until: 'expired' }, key: 'other' });
+    expect(await outbox.counts()).toMatchObject({ fresh: 6, taken: 0 });
+    await outbox.drain();
+    expect(await world.sql(`SELECT state, error FROM asynq_outbox ORDER BY id`)).toMatchObject([
+      { state: 'sent' },
+      { state: 'replaced', error: `task "${first.id}" has got its payload` },
+      { state: 'sent' },
+      { state: 'existing', error: `task "${throttled.id}" is there already` },
+      { state: 'sent' },
+      { state: 'refused', error: expect.stringContaining('task already exists') as string },
+    ]);
+    expect(warnings).toHaveLength(1);
+    expect(tasks.enqueued(Mail)).toMatchObject([
+      { id: throttled.id, payload: { n: 3 } },
+      { id: held.id, payload: { n: 5 } },
+      { id: first.id, payload: { n: 2 }, state: 'scheduled' },
+    ]);
+    expect(await outbox.counts()).toEqual({ fresh: 0, taken: 0, poisoned: 0, oldest: 0 });
   });
 
   it('keeps a row that cannot be read, and sends those around it', async () => {

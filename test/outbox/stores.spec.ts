@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { OutboxStore } from 'nestjs-asynq/outbox';
+import type { OutboxStore, OwnedSender } from 'nestjs-asynq/outbox';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { DatabaseServer } from '../support/database-server.js';
 import { KINDS } from './library-stores.js';
@@ -99,6 +99,41 @@ describe.each(KINDS)('the store of $name', (kind) => {
     expect(first.map(({ queue }) => queue)).toEqual(['a', 'a']);
     expect(second.map(({ queue }) => queue)).toEqual(['late']);
     expect(second[0]!.number).toBeGreaterThan(first[1]!.number);
+  });
+
+  it('gives ordered rows to one relay at a time, and no others with them', async () => {
+    await insert('a');
+    expect(await store.hasOrdered()).toBe(false);
+    await world.transaction((tx) =>
+      store.insert(
+        tx,
+        ['1', '2', '3'].map((id) => ({ ...row('b', id), ordered: true })),
+      ),
+    );
+    expect([await store.hasOrdered(), (await store.counts()).fresh]).toEqual([true, 4]);
+    const both = await Promise.allSettled(['me', 'other'].map((owner) => store.takeOrdered(owner, LEASE)));
+    const takes = both.map((one) => (one.status === 'fulfilled' ? one.value : undefined));
+    const owner = takes[0] ? 'me' : 'other';
+    const [{ id: sender, rows }, ...more] = takes.filter((one) => one !== undefined) as [OwnedSender];
+    expect([rows, more]).toEqual([[], []]);
+    expect(sender).toMatch(/^ordered-[0-9a-f]{28}$/); // of this table alone
+    const request = { sender, owner, ended: [], except: [] };
+    const taken = (await store.exchange({ ...request, take: 2 }, LEASE))!;
+    expect(taken.map(({ queue }) => queue)).toEqual(['b', 'b']);
+    const plain = await store.takeSender('third', OVER);
+    expect(plain.id).not.toBe(sender);
+    const others = (await store.exchange({ ...request, sender: plain.id, owner: 'third', take: 9 }, OVER))!;
+    expect(others.map(({ queue }) => queue)).toEqual(['a']);
+    const ended = [{ id: taken[0]!.id, state: 'poisoned' as const, error: 'bad' }];
+    expect(await store.exchange({ ...request, take: 0, ended }, OVER)).toEqual([]);
+    expect(await store.retryPoisoned(9)).toBe(1);
+    expect((await store.takeSender('fourth', LEASE)).id).toBe(plain.id);
+    const next = (await store.takeOrdered('fourth', LEASE))!;
+    expect(ids(next.rows)).toEqual([taken[1]!.id]);
+    expect(await store.exchange({ ...request, take: 9 }, LEASE)).toBeUndefined();
+    const last = (await store.exchange({ ...request, owner: 'fourth', take: 9 }, LEASE))!;
+    expect(ids(last)).toEqual([taken[0]!.id, taken[1]!.id + 1]);
+    expect(last[0]!.number).toBeGreaterThan(taken[1]!.number);
   });
 
   it('gives a row to one of two relays, and neither waits for the other', async () => {

@@ -213,15 +213,18 @@ describe('InMemoryOutbox', () => {
     expect(pool.connect).not.toHaveBeenCalled();
   });
 
-  it('refuses what a row cannot have, as an outbox does', async () => {
+  it('applies what a call says about repeats after the commit, as an outbox does', async () => {
     const { app, asynq, tasks } = await world();
     await app.init();
-    const debounced = () => asynq.enqueue('mail', 1, { key: 'a', debounce: { wait: '1s' } });
-    expect((await rejection(tasks.transaction(debounced))).message).toContain(
-      'a row of an outbox cannot have debounce, which task "mail" has',
-    );
-    await debounced();
-    expect(tasks.all()).toHaveLength(1);
+    const debounced = (n: number) => asynq.enqueue(Mail, { n }, { key: 'a', debounce: { wait: '1s' } });
+    const { id } = await debounced(1);
+    await tasks.transaction(async () => {
+      await debounced(2);
+      await debounced(3);
+      expect(tasks.held(Mail)).toHaveLength(2);
+      expect(tasks.enqueued(Mail)).toMatchObject([{ id, payload: { n: 1 } }]);
+    });
+    expect(tasks.enqueued(Mail)).toMatchObject([{ id, payload: { n: 3 }, state: 'scheduled' }]);
   });
 
   it('is ready when the application is', async () => {

@@ -42,7 +42,8 @@ export function addOutboxRows(group: Command, invocation: Invocation): void {
   addCommand<ListFlags>(group, invocation, {
     usage: 'rows',
     summary: 'list the rows of a state, by their ids',
-    details: 'It connects to the database, not to Redis. Rows of the state "sent" are proof, and stay for a while.',
+    details:
+      'It connects to the database, not to Redis. Rows of the states "sent", "existing" and "replaced" are proof, and stay for a while.',
     options: [
       stateOption(ROW_STATES),
       ...rowOptions(),

@@ -9,6 +9,8 @@ export interface SqlDialect {
   readonly skipLocked: string;
   /** What follows a SELECT whose rows other transactions wait for. */
   readonly forUpdate: string;
+  /** An INSERT of this target and these values that does nothing where there is such a row. */
+  insertIfAbsent(into: string): string;
   /** The statements that make the tables. */
   schema(table: string): readonly string[];
   /** The same INSERT, which notifies relays when it is committed. Absent: the database has no notices. */

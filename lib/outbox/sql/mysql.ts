@@ -8,6 +8,7 @@ export const MYSQL: SqlDialect = {
   now: 'CAST(UNIX_TIMESTAMP() * 1000000 AS SIGNED)',
   skipLocked: 'FOR UPDATE SKIP LOCKED',
   forUpdate: 'FOR UPDATE',
+  insertIfAbsent: (into) => `INSERT IGNORE INTO ${into}`,
   schema: (table) => [
     `CREATE TABLE ${table} (
   id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,

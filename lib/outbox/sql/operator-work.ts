@@ -1,7 +1,7 @@
 import type { OutboxCounts, OutboxSender, PoisonedRow, PoisonedPage } from '../store.js';
 import type { SqlRow, Work } from './database.js';
 import { raw } from './statement.js';
-import type { Tables } from './tables.js';
+import { ORDERED, type Tables } from './tables.js';
 
 /** What people see of an outbox, and what they do with poisoned rows: each method is one transaction. */
 export class OperatorWork {
@@ -10,22 +10,23 @@ export class OperatorWork {
   *counts(): Work<OutboxCounts> {
     const { sql, rows, now } = this.tables;
     const found = yield sql`SELECT state, COUNT(*) AS count, ${now} - MIN(created_at) AS age FROM ${rows}
-          WHERE state IN ('new', 'taken', 'poisoned') GROUP BY state`;
+          WHERE state IN ('new', 'ordered', 'taken', 'poisoned') GROUP BY state`;
     const of = (state: string): SqlRow | undefined => found.find((row) => row['state'] === state);
     const count = (state: string): number => Number(of(state)?.['count'] ?? 0);
     const age = (state: string): number => Number(of(state)?.['age'] ?? 0) / 1000;
     return {
-      fresh: count('new'),
+      fresh: count('new') + count('ordered'),
       taken: count('taken'),
       poisoned: count('poisoned'),
-      oldest: Math.max(0, age('new'), age('taken')),
+      oldest: Math.max(0, age('new'), age('ordered'), age('taken')),
     };
   }
 
   *senders(limit: number): Work<readonly OutboxSender[]> {
     const { sql, rows, senders, now } = this.tables;
     const taken = raw(`SELECT COUNT(*) FROM ${rows.text} r WHERE r.sender = s.id AND r.state = 'taken'`);
-    const found = yield sql`SELECT id, owner, owned_until - ${now} AS lease, (${taken}) AS taken FROM ${senders} s
+    const found =
+      yield sql`SELECT id, owner, owned_until - ${now} AS lease, (${taken}) AS taken FROM ${senders} s WHERE id <> ${ORDERED}
           ORDER BY owned_until DESC, id LIMIT ${raw(String(limit))}`;
     return found.map((row) => {
       const lease = Number(row['lease']) / 1000;
@@ -53,7 +54,7 @@ export class OperatorWork {
     const { sql, rows } = this.tables;
     const chosen = yield* this.lockPoisoned(limit, ids);
     if (chosen.length === 0) return 0;
-    yield sql`UPDATE ${rows} SET state = 'new', sender = NULL, number = NULL, error = NULL, ended_at = NULL WHERE id IN (${chosen})`;
+    yield sql`UPDATE ${rows} SET ${this.tables.renewed}, sender = NULL, number = NULL, error = NULL, ended_at = NULL WHERE id IN (${chosen})`;
     return chosen.length;
   }
 

@@ -1,4 +1,5 @@
 import type { SqlDialect } from './dialect.js';
+import { REMOVED } from './row-states.js';
 import { indexPrefix } from './table.js';
 
 /** PostgreSQL 12 or later. */
@@ -8,6 +9,7 @@ export const POSTGRES: SqlDialect = {
   now: '(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint',
   skipLocked: 'FOR UPDATE SKIP LOCKED',
   forUpdate: 'FOR UPDATE',
+  insertIfAbsent: (into) => `INSERT INTO ${into} ON CONFLICT DO NOTHING`,
   schema: (table) => [
     `CREATE TABLE ${table} (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -24,9 +26,10 @@ export const POSTGRES: SqlDialect = {
   ended_at bigint
 )`,
     `CREATE INDEX ${indexPrefix(table)}_new ON ${table} (id) WHERE state = 'new'`,
+    `CREATE INDEX ${indexPrefix(table)}_ordered ON ${table} (id) WHERE state = 'ordered'`,
     `CREATE INDEX ${indexPrefix(table)}_taken ON ${table} (sender, number) WHERE state = 'taken'`,
     `CREATE INDEX ${indexPrefix(table)}_poisoned ON ${table} (id) WHERE state = 'poisoned'`,
-    `CREATE INDEX ${indexPrefix(table)}_ended ON ${table} (ended_at) WHERE state IN ('sent', 'refused')`,
+    `CREATE INDEX ${indexPrefix(table)}_ended ON ${table} (ended_at) WHERE state IN (${REMOVED})`,
     `CREATE TABLE ${table}_senders (
   id varchar(36) PRIMARY KEY,
   number bigint NOT NULL,

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { EndedRow, EndState, ExchangeRequest, OwnedSender, TakenRow } from '../store.js';
+import { type EndedRow, type EndState, type ExchangeRequest, type OwnedSender, type TakenRow } from '../store.js';
 import { only, type SqlRow, type Work } from './database.js';
+import { REMOVED } from './row-states.js';
 import { raw } from './statement.js';
-import type { Tables } from './tables.js';
+import { isOrderedId, newOrderedId, ORDERED, type Tables } from './tables.js';
 
 /** What relays do in the database: each method is one transaction. */
 export class RelayWork {
@@ -10,13 +11,24 @@ export class RelayWork {
 
   *takeSender(owner: string, lease: number): Work<OwnedSender> {
     const { sql, senders, now, skipLocked } = this.tables;
-    const [found] = yield sql`SELECT id FROM ${senders} WHERE owner = ${owner} OR owned_until < ${now}
+    const [found] =
+      yield sql`SELECT id FROM ${senders} WHERE (owner = ${owner} OR owned_until < ${now}) AND id NOT LIKE ${`${ORDERED}%`}
             ORDER BY CASE WHEN owner = ${owner} THEN 0 ELSE 1 END, id LIMIT 1 ${skipLocked}`;
     if (found) return yield* this.own(String(found['id']), owner, lease);
-    const id = randomUUID();
-    const until = this.tables.until(lease);
-    yield sql`INSERT INTO ${senders} (id, number, owner, owned_until) VALUES (${id}, 0, ${owner}, ${until})`;
-    return { id, rows: [] };
+    return yield* this.make(randomUUID(), owner, lease);
+  }
+
+  *takeOrdered(owner: string, lease: number): Work<OwnedSender | undefined> {
+    const { sql, senders, now, skipLocked, forUpdate } = this.tables;
+    const [found] = yield sql`SELECT id FROM ${senders} WHERE id LIKE ${`${ORDERED}-%`}
+            AND (owner = ${owner} OR owned_until < ${now}) ${skipLocked}`;
+    if (found) return yield* this.own(String(found['id']), owner, lease);
+    const made = sql`SELECT id FROM ${senders} WHERE id LIKE ${`${ORDERED}-%`}`;
+    if ((yield made).length > 0) return undefined;
+    yield this.tables.ifAbsent(`${senders.text} (id, number, owner, owned_until) VALUES ('${ORDERED}', 0, '', 0)`);
+    yield sql`SELECT id FROM ${senders} WHERE id = ${ORDERED} ${forUpdate}`;
+    if ((yield made).length > 0) return undefined; // while this waited
+    return yield* this.make(newOrderedId(), owner, lease);
   }
 
   *takeOrphan(owner: string, lease: number): Work<OwnedSender | undefined> {
@@ -46,6 +58,13 @@ export class RelayWork {
     return only(sql`UPDATE ${senders} SET owned_until = 0 WHERE id = ${sender} AND owner = ${owner}`);
   }
 
+  hasOrdered(): Work<readonly SqlRow[]> {
+    const { sql, rows } = this.tables;
+    const fresh = raw(`EXISTS (SELECT 1 FROM ${rows.text} WHERE state = 'ordered')`);
+    const taken = raw(`EXISTS (SELECT 1 FROM ${rows.text} WHERE sender LIKE '${ORDERED}-%' AND state = 'taken')`);
+    return only(sql`SELECT CASE WHEN ${fresh} OR ${taken} THEN 1 ELSE 0 END AS found`);
+  }
+
   hasNew(except: readonly string[]): Work<readonly SqlRow[]> {
     const { sql, rows } = this.tables;
     return only(sql`SELECT id FROM ${rows} WHERE state = 'new' AND queue NOT IN (${others(except)}) LIMIT 1`);
@@ -54,10 +73,17 @@ export class RelayWork {
   *purge(age: number, limit: number): Work<number> {
     const { sql, rows, skipLocked } = this.tables;
     const found =
-      yield sql`SELECT id FROM ${rows} WHERE state IN ('sent', 'refused') AND ended_at < ${this.tables.since(age)}
+      yield sql`SELECT id FROM ${rows} WHERE state IN (${raw(REMOVED)}) AND ended_at < ${this.tables.since(age)}
             LIMIT ${raw(String(limit))} ${skipLocked}`;
     if (found.length > 0) yield sql`DELETE FROM ${rows} WHERE id IN (${found.map(({ id }) => String(id))})`;
     return found.length;
+  }
+
+  private *make(id: string, owner: string, lease: number): Work<OwnedSender> {
+    const { sql, senders } = this.tables;
+    const until = this.tables.until(lease);
+    yield sql`INSERT INTO ${senders} (id, number, owner, owned_until) VALUES (${id}, 0, ${owner}, ${until})`;
+    return { id, rows: [] };
   }
 
   /** The sender, now the owner's, and its rows that are not ended. */
@@ -89,8 +115,9 @@ export class RelayWork {
   /** Numbers follow the ids, above all that the sender has had, and above the time: a restored database goes on. */
   private *take(sender: string, above: number, { take, except }: ExchangeRequest): Work<TakenRow[]> {
     const { sql, rows, skipLocked } = this.tables;
+    const state = isOrderedId(sender) ? 'ordered' : 'new';
     const found =
-      yield sql`SELECT id, queue, message, details FROM ${rows} WHERE state = 'new' AND queue NOT IN (${others(except)})
+      yield sql`SELECT id, queue, message, details FROM ${rows} WHERE state = '${raw(state)}' AND queue NOT IN (${others(except)})
           ORDER BY id LIMIT ${raw(String(take))} ${skipLocked}`;
     if (found.length === 0) return [];
     const offset = above + 1 - Number(found[0]!['id']);

@@ -60,7 +60,7 @@ export class RowWork {
     const { sql, rows } = this.tables;
     const ids = idsOf(yield this.lock({ ...criteria, state: 'poisoned' }, page));
     if (ids.length > 0) {
-      yield sql`UPDATE ${rows} SET state = 'new', sender = NULL, number = NULL, error = NULL, ended_at = NULL
+      yield sql`UPDATE ${rows} SET ${this.tables.renewed}, sender = NULL, number = NULL, error = NULL, ended_at = NULL
             WHERE id IN (${ids.map(String)})`;
     }
     return ids;

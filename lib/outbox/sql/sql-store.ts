@@ -94,6 +94,10 @@ export class SqlStore implements OutboxStore {
     return this.do(this.relay.takeSender(owner, lease));
   }
 
+  takeOrdered(owner: string, lease: number): Promise<OwnedSender | undefined> {
+    return this.do(this.relay.takeOrdered(owner, lease));
+  }
+
   takeOrphan(owner: string, lease: number): Promise<OwnedSender | undefined> {
     return this.do(this.relay.takeOrphan(owner, lease));
   }
@@ -108,6 +112,11 @@ export class SqlStore implements OutboxStore {
 
   async hasNew(except: readonly string[]): Promise<boolean> {
     return (await this.do(this.relay.hasNew(except))).length > 0;
+  }
+
+  async hasOrdered(): Promise<boolean> {
+    const [row] = await this.do(this.relay.hasOrdered());
+    return Number(row?.['found']) === 1;
   }
 
   purge(age: number, limit: number): Promise<number> {
@@ -145,9 +154,9 @@ export class SqlStore implements OutboxStore {
   private insertion(rows: readonly NewRow[]): Statement {
     const { dialect, name, now } = this.tables;
     const values: SqlValue[] = [];
-    const lines = rows.map(({ queue, taskId, type, message, details }) => {
+    const lines = rows.map(({ queue, taskId, type, message, details, ordered }) => {
       const placed = [queue, taskId, type, message, details].map((value) => dialect.placeholder(values.push(value)));
-      return `(${placed.join(', ')}, 'new', ${now.text})`;
+      return `(${placed.join(', ')}, '${ordered ? 'ordered' : 'new'}', ${now.text})`;
     });
     const columns = 'queue, task_id, type, message, details, state, created_at';
     return { text: `INSERT INTO ${name} (${columns}) VALUES ${lines.join(', ')}`, values };

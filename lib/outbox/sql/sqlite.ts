@@ -1,4 +1,5 @@
 import type { SqlDialect } from './dialect.js';
+import { REMOVED } from './row-states.js';
 import { indexPrefix } from './table.js';
 
 /** SQLite 3.35 or later. There is one transaction that writes at a time: nothing has to be locked row by row. */
@@ -8,6 +9,7 @@ export const SQLITE: SqlDialect = {
   now: "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
   skipLocked: '',
   forUpdate: '',
+  insertIfAbsent: (into) => `INSERT INTO ${into} ON CONFLICT DO NOTHING`,
   schema: (table) => [
     `CREATE TABLE ${table} (
   id integer PRIMARY KEY AUTOINCREMENT,
@@ -24,9 +26,10 @@ export const SQLITE: SqlDialect = {
   ended_at integer
 )`,
     `CREATE INDEX ${indexPrefix(table)}_new ON ${table} (id) WHERE state = 'new'`,
+    `CREATE INDEX ${indexPrefix(table)}_ordered ON ${table} (id) WHERE state = 'ordered'`,
     `CREATE INDEX ${indexPrefix(table)}_taken ON ${table} (sender, number) WHERE state = 'taken'`,
     `CREATE INDEX ${indexPrefix(table)}_poisoned ON ${table} (id) WHERE state = 'poisoned'`,
-    `CREATE INDEX ${indexPrefix(table)}_ended ON ${table} (ended_at) WHERE state IN ('sent', 'refused')`,
+    `CREATE INDEX ${indexPrefix(table)}_ended ON ${table} (ended_at) WHERE state IN (${REMOVED})`,
     `CREATE TABLE ${table}_senders (
   id text PRIMARY KEY,
   number integer NOT NULL,

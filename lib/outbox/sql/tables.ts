@@ -1,6 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import type { SqlDialect } from './dialect.js';
-import { type Raw, raw, statements } from './statement.js';
+import { type Raw, raw, type Statement, statements } from './statement.js';
 import { requireTable } from './table.js';
+
+/** The id of a sender that only makes relays wait for each other while one makes the ordered sender, whose id begins so. */
+export const ORDERED = 'ordered';
+
+/** Queues that several databases fill know their senders apart. */
+export const newOrderedId = (): string => `${ORDERED}-${randomUUID().replaceAll('-', '').slice(0, 28)}`;
+
+export const isOrderedId = (id: string): boolean => id.startsWith(`${ORDERED}-`);
 
 /** What every statement of an outbox names: its two tables, and the words of its database. */
 export class Tables {
@@ -12,6 +21,8 @@ export class Tables {
   /** Follows a SELECT whose rows no other transaction may take. */
   readonly skipLocked: Raw;
   readonly forUpdate: Raw;
+  /** What an UPDATE sets, before it sets the sender, so that a row is as it was written. */
+  readonly renewed = raw(`state = CASE WHEN sender LIKE '${ORDERED}-%' THEN 'ordered' ELSE 'new' END`);
 
   /** @throws InvalidOptionError when the name of the table is none */
   constructor(
@@ -25,6 +36,11 @@ export class Tables {
     this.now = raw(dialect.now);
     this.skipLocked = raw(dialect.skipLocked);
     this.forUpdate = raw(dialect.forUpdate);
+  }
+
+  /** @param into the target of an INSERT, and its values */
+  ifAbsent(into: string): Statement {
+    return { text: this.dialect.insertIfAbsent(into), values: [] };
   }
 
   /** @param milliseconds from now */
