@@ -36,13 +36,11 @@ export interface Repeating {
 }
 
 /** For tasks that are created with others. @throws InvalidTaskError */
-export function refuseRepeat(
-  { request, repeats }: PreparedTask,
-  what: string,
-  remedy = 'leave it out, or use a plain unique time',
-): void {
+export function refuseRepeat({ request, repeats }: PreparedTask, what: string): void {
   if (!repeats) return;
-  throw new InvalidTaskError(`${what} cannot have ${repeats}, which task "${request.message.type}" has; ${remedy}`);
+  throw new InvalidTaskError(
+    `${what} cannot have ${repeats}, which task "${request.message.type}" has; leave it out, or use a plain unique time`,
+  );
 }
 
 /** What is known of a task when its request is made. */
