@@ -24,7 +24,7 @@
 --   4 leaseExpiry: seconds, for the claimed tasks
 --   5 take: how many tasks are wanted
 --   6 count: how many tasks to settle
---   7 limits: empty, or "active rate window": active tasks in the fleet, and starts per window of milliseconds; 0 is no limit
+--   7 limits: empty, or "active rate window": active tasks in the fleet, and starts per window of milliseconds; 0 is no limit; then, when some are put aside, behind a space, packed: types of tasks, each with its waitlist
 --   8 since: '1' also returns since when each claimed task was pending; else empty
 --   9 results: packed, those of tasks that are done, in the order of the settlements ('' without one); empty when there are none
 --   10… the fences: see shared/fence.lua; then per settlement but a plain `done`: index, kind, '1' if it names a key, message, time ('1': a revoked task), result; for `exchangeLinked` the members among those that are done: see shared/only-members.lua
@@ -34,7 +34,8 @@
 --     parcels (packed as in links/deliver.lua); else, from both,
 --   packed: backlog (0 when paused), milliseconds until a limit that was reached may allow more (0: none was reached),
 --     number of lost settlements, their indexes; then id and message of each claimed task,
---     followed, when asked for, by the nanoseconds since when it was pending (empty when unknown)
+--     followed, when asked for, by the nanoseconds since when it was pending (empty when unknown); behind that, when tasks were put aside,
+--     packed: how many of each of the types, in their order
 
 local L, F -- the engine of links, which `exchangeLinked` has: shared/linked.lua; and the lines of a fair queue: exchange-fair.lua
 -- Includes shared/exchange.lua

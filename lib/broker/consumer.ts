@@ -141,6 +141,11 @@ export interface ExchangeRequest {
   readonly take: number;
   readonly limits?: QueueLimits;
   /**
+   * Waitlists by the types of the tasks that are put into them, as by a settlement `wait`, instead of being claimed: up to MAX_ASIDE of
+   * those that are next. Not in a fair queue.
+   */
+  readonly aside?: ReadonlyMap<string, string>;
+  /**
    * Also return since when each task was pending, which reads one more field per task. Default
    * false.
    */
@@ -163,7 +168,12 @@ export interface ExchangeReply extends Partial<Caused> {
   readonly limitedFor: number;
   /** Only of a fair queue: milliseconds until a key that its own limit holds back may have room, 0 when there is none. */
   readonly opensIn?: number;
+  /** How many tasks of each type were put aside; left out when none was. */
+  readonly aside?: ReadonlyMap<string, number>;
 }
+
+/** How many tasks one call puts aside. */
+export const MAX_ASIDE = 250;
 
 export interface ConsumerRole {
   /**

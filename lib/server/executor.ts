@@ -72,7 +72,7 @@ export class Executor implements Exchanger, Attempts, Admitted {
   }
 
   async exchange(queue: QueueState, take: number): Promise<boolean> {
-    const { broker, relay, clock, events, queues, listener } = this.options;
+    const { broker, relay, clock, events, queues, listener, limiters } = this.options;
     const batch = takeBatch(queue.finished);
     queue.exchanges += 1;
     queue.reserved += take;
@@ -81,11 +81,19 @@ export class Executor implements Exchanger, Attempts, Admitted {
       const settle = batch.map(({ verdict }) => verdict!.settlement);
       const since = take > 0 && events.measuresWaits;
       const { limits } = queue.options;
-      const reply = await broker.consumer.exchange(queue.name, { settle, take, limits, since });
+      const aside = take > 0 ? limiters.full() : undefined;
+      const reply = await broker.consumer.exchange(queue.name, {
+        settle,
+        take,
+        limits,
+        since,
+        ...(aside && { aside }),
+      });
       queue.reserved -= reserved;
       reserved = 0;
       if (reply.parcels) relay.carry(reply); // first of all: somebody waits for them
       queue.learn(reply, take, clock, listener);
+      if (reply.aside) limiters.putAside(queue.name, reply.aside);
       this.settle(queue, batch, reply);
       this.claim(queue, reply);
       listener.exchanged(queue, take, reply.tasks.length + reply.damaged.length);

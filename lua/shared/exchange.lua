@@ -17,6 +17,8 @@ local LISTED, UNLISTED = 1, 2
 local MAX_TOTAL, FAR_FROM_MAX = 9223372036854775807, 9.2e18
 -- How long the counters of a day are kept.
 local COUNTER_SECONDS = 90 * 86400
+-- How many tasks one call puts aside: each takes Redis some microseconds.
+local MAX_ASIDE = 250
 -- How many ids without a task one call removes.
 local MAX_DANGLING = 1000
 -- A call claims no more when the messages, with one more like the last, would have more bytes than this: a megabyte takes Redis
@@ -44,6 +46,31 @@ local take, count = tonumber(take_text), tonumber(count_text)
 
 -- 1. Read and check the keys. Reading each one first finds those of a wrong type before anything is written.
 
+-- Puts a task into a waitlist, whose size before is `size`. Made when it is needed.
+local defer
+local function make_defer()
+  local base = string.sub(task_prefix, 1, -#'t:' - 1)
+  waitlists, held = base .. 'waitlists', base .. 'held'
+  function defer(id, key, waitlist, list, size)
+    local seconds = MIN_WAIT_SECONDS + math.floor(size / TASKS_PER_EXTRA_SECOND)
+    local wait_end = tonumber(now) + math.min(seconds, MAX_WAIT_SECONDS)
+    -- Its position: microseconds, but always behind those that are there.
+    local since = string.match(call('HGET', key, 'waits') or '', ' (%d+)$')
+    if not since then
+      local last = tonumber(call('ZRANGE', list, -1, -1, 'WITHSCORES')[2] or 0)
+      since = string.format('%.0f', math.max(tonumber(string.sub(now_nanos, 1, -4)), last + 1))
+    end
+    call('HSET', key, 'state', 'retry', 'waits', string.format('%.0f %s', wait_end, since), 'held_by', waitlist)
+    call('ZADD', retry, wait_end, id)
+    call('ZADD', list, since, id)
+    call('EXPIRE', list, 2 * MAX_WAIT_SECONDS)
+    call('ZADD', held, since, id)
+    call('EXPIRE', held, 2 * MAX_WAIT_SECONDS)
+    call('SADD', waitlists, waitlist)
+    call('EXPIRE', waitlists, 2 * MAX_WAIT_SECONDS)
+  end
+end
+
 local backlog = call('LLEN', pending)
 if F then backlog = F.backlog(backlog) end
 local paused, linked = call('EXISTS', paused_key, links), false
@@ -65,18 +92,33 @@ if linked and not L then return nil end
 if not linked then L = nil end
 if L then
   L.open(task_prefix, now, now_nanos)
-  function L.reply(list, claimed)
+  function L.reply(list, claimed, counts)
     local batches, found = '', {}
     if claimed then batches, found = L.links_of(claimed) end
-    return { cmsgpack.pack(list), batches, found, L.parcels() }
+    return { counts and cmsgpack.pack(list, counts) or cmsgpack.pack(list), batches, found, L.parcels() }
   end
 end
 
+-- What is put aside: waitlists by the types of their tasks.
+local aside, asides
 local max_active, startable, max_starts, window = 0, nil, '0', '1'
 if take > 0 and limits ~= '' then
-  local most
-  most, max_starts, window = string.match(limits, '(%d+) (%d+) (%d+)')
+  local most, behind
+  most, max_starts, window, behind = string.match(limits, '(%d+) (%d+) (%d+) ?()')
   max_active = tonumber(most)
+  if behind <= #limits then
+    asides = cmsgpack.unpack(string.sub(limits, behind))
+    aside = {}
+    make_defer()
+    call('ZCARD', retry)
+    call('SCARD', waitlists)
+    call('ZCARD', held)
+    local prefix = string.sub(task_prefix, 1, -#'t:' - 1) .. 'waiting:'
+    for i = 1, #asides, 2 do
+      local list = prefix .. asides[i + 1]
+      aside[asides[i]] = { waitlist = asides[i + 1], list = list, size = call('ZCARD', list), count = 0 }
+    end
+  end
 end
 local fewer_in, time = 0, 0
 if max_starts ~= '0' then
@@ -112,8 +154,7 @@ else
       named = named + 1
       item.key = KEYS[named]
       if item.kind == WAIT then
-        local base = string.sub(task_prefix, 1, -#'t:' - 1)
-        waitlists, held = base .. 'waitlists', base .. 'held'
+        if not defer then make_defer() end
         call('ZCARD', item.key)
         call('SCARD', waitlists)
         call('ZCARD', held)
@@ -231,23 +272,8 @@ else
       if F then F.put_back(id) else call('RPUSH', pending, id) end
       backlog = backlog + 1
     elseif kind == WAIT then
-      local seconds = MIN_WAIT_SECONDS + math.floor(call('ZCARD', item.key) / TASKS_PER_EXTRA_SECOND)
-      local wait_end = tonumber(now) + math.min(seconds, MAX_WAIT_SECONDS)
-      -- Its position: microseconds, but always behind those that are there.
-      local since = string.match(call('HGET', key, 'waits') or '', ' (%d+)$')
-      if not since then
-        local last = tonumber(call('ZRANGE', item.key, -1, -1, 'WITHSCORES')[2] or 0)
-        since = string.format('%.0f', math.max(tonumber(string.sub(now_nanos, 1, -4)), last + 1))
-      end
       local waitlist = string.sub(item.key, #task_prefix - #'t:' + #'waiting:' + 1)
-      call('HSET', key, 'state', 'retry', 'waits', string.format('%.0f %s', wait_end, since), 'held_by', waitlist)
-      call('ZADD', retry, wait_end, id)
-      call('ZADD', item.key, since, id)
-      call('EXPIRE', item.key, 2 * MAX_WAIT_SECONDS)
-      call('ZADD', held, since, id)
-      call('EXPIRE', held, 2 * MAX_WAIT_SECONDS)
-      call('SADD', waitlists, waitlist)
-      call('EXPIRE', waitlists, 2 * MAX_WAIT_SECONDS)
+      defer(id, key, waitlist, item.key, call('ZCARD', item.key))
     end
     if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end
   end
@@ -330,7 +356,18 @@ end
 
 
 local with_since = since_wanted == '1'
-local leases, popped, n, bytes, running, at = {}, 0, 0, 0, 0, lost + 3
+local leases, popped, n, bytes, running, at, put_aside = {}, 0, 0, 0, 0, lost + 3, 0
+
+-- What waits for a limit that is reached is not claimed for nothing. The type is the first field of a message.
+local is_aside = aside and function(id, key, message)
+  local first, length = string.byte(message, 1, 2)
+  local entry = first == 10 and length and length < 128 and aside[string.sub(message, 3, length + 2)]
+  if not entry then return false end
+  defer(id, key, entry.waitlist, entry.list, entry.size)
+  call('HDEL', key, 'pending_since')
+  entry.size, entry.count, put_aside = entry.size + 1, entry.count + 1, put_aside + 1
+  return true
+end
 repeat
   local ids
   if F then ids = F.next(pending, wanted - n) else ids = call('RPOP', pending, wanted == take and n == 0 and take_text or wanted - n) end
@@ -347,15 +384,17 @@ repeat
       message = try('HGET', key, 'msg')
     end
     if type(message) == 'string' then
-      call('HSET', key, 'state', 'active')
-      if F then call('HDEL', key, 'pending_since', 'group', 'turn') else call('HDEL', key, 'pending_since') end
-      taken, n = taken + 1, n + 1
-      ids[taken], leases[2 * n - 1], leases[2 * n] = id, expiry, id
-      reply[at + 1], reply[at + 2] = id, message
-      at = at + 2
-      if with_since then
-        at = at + 1
-        reply[at] = since
+      if not aside or not is_aside(id, key, message) then
+        call('HSET', key, 'state', 'active')
+        if F then call('HDEL', key, 'pending_since', 'group', 'turn') else call('HDEL', key, 'pending_since') end
+        taken, n = taken + 1, n + 1
+        ids[taken], leases[2 * n - 1], leases[2 * n] = id, expiry, id
+        reply[at + 1], reply[at + 2] = id, message
+        at = at + 2
+        if with_since then
+          at = at + 1
+          reply[at] = since
+        end
       end
       bytes = bytes + #message
       if bytes + #message > MAX_BYTES then
@@ -373,7 +412,7 @@ repeat
   end
   popped = popped + #ids
   running = spread('LPUSH', active, ids, 1, taken) or running
-until n == wanted or popped > wanted + MAX_DANGLING
+until n == wanted or popped > wanted + MAX_DANGLING or put_aside >= MAX_ASIDE
 reply[1] = F and F.backlog(call('LLEN', pending)) or backlog - popped
 if n > 0 then
   if startable then count_starts(rate, n, tonumber(window), time) end
@@ -387,5 +426,13 @@ if n > 0 then
   end
 end
 if F then F.finish(reply) end
-if L then return L.reply(reply, leases) end
-return cmsgpack.pack(reply)
+if put_aside == 0 then
+  if L then return L.reply(reply, leases) end
+  return cmsgpack.pack(reply)
+end
+local counts = {}
+for i = 1, #asides, 2 do
+  counts[#counts + 1] = aside[asides[i]].count
+end
+if L then return L.reply(reply, leases, counts) end
+return cmsgpack.pack(reply, counts)

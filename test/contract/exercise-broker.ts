@@ -20,6 +20,7 @@ import { exerciseFairnessKeys } from './suite/fairness-keys.js';
 import { exerciseInspection } from './suite/inspection.js';
 import { exerciseLeases } from './suite/leases.js';
 import { exerciseLinkNews } from './suite/link-news.js';
+import { exerciseAside } from './suite/aside.js';
 import { exerciseHeld } from './suite/held.js';
 import { exerciseLimiting } from './suite/limiting.js';
 import { exerciseListing } from './suite/listing.js';
@@ -85,6 +86,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseCancellation(it);
     exerciseLimiting(it);
     exerciseHeld(it);
+    exerciseAside(it);
     exerciseCosts(it);
     exerciseObstacles(it);
     exerciseExplain(it);

@@ -375,9 +375,9 @@ describe('a limit of starts', () => {
         'default',
         Array.from({ length: 4 }, () => request()),
       );
-      await redis.hset(keys.rate(1600), String(clock.now() / 100), value);
+      await redis.hset(keys.rate(4000), String(clock.now() / 100), value);
       const settlements = [done(running!)];
-      const limits = { active: 0, rate: 4, window: 1600 };
+      const limits = { active: 0, rate: 4, window: 4000 };
       const { settled, tasks, backlog } = await broker.consumer.exchange('default', {
         settle: settlements,
         take: 3,
@@ -385,7 +385,7 @@ describe('a limit of starts', () => {
       });
       expect([settled, tasks.length, backlog]).toEqual([['settled'], 3, 1]);
       expect(await redis.zcard(keys.lease)).toBe(3);
-      expect(await redis.hget(keys.rate(1600), String(clock.now() / 100))).toBe('3');
+      expect(await redis.hget(keys.rate(4000), String(clock.now() / 100))).toBe('3');
     },
   );
 });

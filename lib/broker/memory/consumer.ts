@@ -7,6 +7,7 @@ import {
   type Lease,
   type LeasedTask,
   LEASE_SECONDS,
+  MAX_ASIDE,
   type Settlement,
   type SettleStatus,
   type StoredResult,
@@ -16,7 +17,7 @@ import type { LinkEngine } from './links/engine.js';
 import { ARCHIVED, REVOKED } from './links/texts.js';
 import type { MemoryState } from './memory-state.js';
 import { trimArchived } from './maintenance.js';
-import { type QueueStore, type TaskRecord, storedMessage, wellFormed } from './queue-store.js';
+import { type QueueStore, type TaskRecord, readMessage, storedMessage, wellFormed } from './queue-store.js';
 import { countsAsFailed, countsAsProcessed, withoutReturn } from './settlements.js';
 
 export class MemoryConsumer implements ConsumerRole {
@@ -85,13 +86,23 @@ function exchange(
   store.failed.add(written.filter(countsAsFailed).length, now);
   if (linked) links.work(); // what this releases here can be claimed by this call
   const { wanted, limitedFor } = limitTake(store, request, now);
-  const taken = takeFront(store, queue, wanted, now, request.since);
+  const putAside = new Map([...(request.aside?.keys() ?? [])].map((type) => [type, 0]));
+  const taken = takeFront(store, queue, wanted, now, request, putAside);
   const tasks = linked ? taken.map((task) => withLinks(links, task)) : taken;
   if (request.limits && request.limits.rate > 0) store.starts(request.limits.window).add(tasks.length, now);
   const fair = store.pending instanceof FairPending ? store.pending : undefined;
   const backlog = fair?.hasOpen(now) === false ? 0 : store.backlog;
   const opensIn = fair ? { opensIn: fair.opensIn(now) } : {};
-  const reply = { settled, tasks, damaged: [], backlog, limitedFor, ...opensIn };
+  const wasPutAside = [...putAside.values()].some((count) => count > 0);
+  const reply = {
+    settled,
+    tasks,
+    damaged: [],
+    backlog,
+    limitedFor,
+    ...opensIn,
+    ...(wasPutAside && { aside: putAside }),
+  };
   return linked ? { ...reply, parcels: [], news: links.takeNews() } : reply;
 }
 
@@ -220,16 +231,42 @@ function takeFront(
   queue: string,
   count: number,
   now: number,
-  since: boolean | undefined,
+  { aside, since }: ExchangeRequest,
+  putAside: Map<string, number>,
 ): LeasedTask[] {
   const tasks: LeasedTask[] = [];
-  while (tasks.length < count && store.backlog > 0) {
+  const isFair = store.pending instanceof FairPending;
+  let left = MAX_ASIDE;
+  while (tasks.length < count && store.backlog > 0 && left > 0) {
     const id = store.popNext(now);
     if (id === undefined) break;
+    const type = aside && !isFair ? putOneAside(store, aside, id, now) : undefined;
+    if (type !== undefined) {
+      putAside.set(type, putAside.get(type)! + 1);
+      left -= 1;
+      continue;
+    }
     const task = store.claim(queue, id, floorSeconds(now) + LEASE_SECONDS, since);
     if (task) tasks.push(task);
   }
   return tasks;
+}
+
+/** Returns the type of the task if it was put into a waitlist. */
+function putOneAside(
+  store: QueueStore,
+  aside: ReadonlyMap<string, string>,
+  id: string,
+  now: number,
+): string | undefined {
+  const record = store.tasks.get(id);
+  if (!record) return undefined;
+  const { type } = readMessage(record);
+  const waitlist = aside.get(type);
+  if (waitlist === undefined) return undefined;
+  record.pendingSince = undefined;
+  wait(store, wellFormed(waitlist), id, record, now);
+  return type;
 }
 
 /** Leases one given pending task, at any position, paused or not. */

@@ -78,20 +78,24 @@ export class RedisConsumer implements ConsumerRole {
     this.keys = new ExchangeKeys(keyspace);
   }
 
-  async exchange(queue: string, { settle, take, limits, since = false }: ExchangeRequest): Promise<ExchangeReply> {
+  async exchange(
+    queue: string,
+    { settle, take, limits, aside, since = false }: ExchangeRequest,
+  ): Promise<ExchangeReply> {
     const now = this.clock.now();
     const expiresAt = floorSeconds(now) + LEASE_SECONDS;
     const own = this.keyspace.queue(queue);
     const batch = encodeSettlements(settle, own);
     const fences = this.scores.fences(batch.leases);
+    const isFair = this.shared.fairQueues.has(queue);
+    const types = take > 0 && aside && !isFair ? aside : NO_TYPES;
     const argv = exchangeArguments(own.taskPrefix, now, expiresAt, take, batch.leases.length, [
-      limits ? limitsText(limits) : '',
+      types.size > 0 ? limitsAndTypes(limits, types) : limits ? limitsText(limits) : '',
       since ? '1' : '',
       batch.results.length > 0 ? packTexts(batch.results) : '',
       ...fences,
       ...batch.specials,
     ]);
-    const isFair = this.shared.fairQueues.has(queue);
     let keys = this.keys.of(queue, now, limits?.window ?? 0).concat(batch.taskKeys, batch.named);
     if (isFair) {
       keys = keys.concat(fairKeys(own));
@@ -125,8 +129,17 @@ export class RedisConsumer implements ConsumerRole {
     if (batch.results.length > 0) this.shared.stored.settled(settle, settled);
     const taken = new LeasedTasks(queue, links && new LeasedLinks(queue, batches!, links));
     readTasks(taken, expiresAt, reply, since);
+    const putAside = types.size > 0 && reply.hasNextList ? readAside(reply, types) : undefined;
     const { tasks, damaged } = taken;
-    const answered = { settled, tasks, damaged, backlog, limitedFor, ...(isFair && { opensIn }) };
+    const answered = {
+      settled,
+      tasks,
+      damaged,
+      backlog,
+      limitedFor,
+      ...(isFair && { opensIn }),
+      ...(putAside && { aside: putAside }),
+    };
     return caused ? { ...answered, ...joined(readCaused(queue, caused), further) } : answered;
   }
 
@@ -216,6 +229,20 @@ function exchangeArguments(
     String(count),
   ];
   return argv.concat(further);
+}
+
+const NO_TYPES: ReadonlyMap<string, string> = new Map();
+
+/** As exchange.lua takes them in one argument. */
+const limitsAndTypes = (limits: QueueLimits | undefined, types: ReadonlyMap<string, string>): Buffer =>
+  Buffer.concat([
+    Buffer.from(`${limits ? limitsText(limits) : '0 0 1'} `),
+    packTexts([...types].flat().map((text) => Buffer.from(text))),
+  ]);
+
+function readAside(reply: PackedReader, types: ReadonlyMap<string, string>): ReadonlyMap<string, number> {
+  reply.nextList();
+  return new Map([...types.keys()].map((type) => [type, reply.count()]));
 }
 
 const limitsText = ({ active, rate, window }: QueueLimits): string => `${active} ${rate} ${window}`;

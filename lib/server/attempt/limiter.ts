@@ -8,6 +8,9 @@ import { type LimiterDeps, Waitlist } from './waitlist.js';
 /** Tokens are extended when they are this old; they end LEASE_SECONDS after that. */
 const TOKEN_RENEWAL_MS = 10_000;
 
+/** For so long a refusal is taken to hold. */
+const FULL_MS = 1_000;
+
 /** A claimed task that waits for the decision. */
 interface Arrival {
   readonly task: ActiveTask;
@@ -28,6 +31,8 @@ export class Limiter {
   private ended: ActiveTask[] = [];
   private deciding = false;
   private opensAt = 0;
+  /** When Redis last had no token, unless one may be free since; milliseconds since the epoch. */
+  private refusedAt = -Infinity;
   /** Until then no task that costs less of the rate has a chance. */
   private leastCost = 0;
   private renewedAt = -Infinity;
@@ -63,8 +68,14 @@ export class Limiter {
   }
 
   /** A deferred task is now on the waitlist of its queue. */
-  queued(queue: string): void {
-    this.waitlist.joined(queue);
+  queued(queue: string, count = 1): void {
+    this.waitlist.joined(queue, count);
+  }
+
+  /** Whether the next task would be deferred, as far as is known: a slot or token may be free elsewhere, but not for long unnoticed. */
+  get isFull(): boolean {
+    if (this.hasCosts || this.closed) return false;
+    return this.room <= 0 || this.opensIn > 0 || this.deps.clock.now() - this.refusedAt < FULL_MS;
   }
 
   /** One pass: extends the tokens, and wakes waiting tasks that nobody here knows of. @param queues where tasks wait for it */
@@ -83,6 +94,11 @@ export class Limiter {
   nextRoom(): number | undefined {
     const { opensIn } = this;
     return opensIn > 0 && this.waitlist.isUsed ? this.deps.clock.now() + opensIn : undefined;
+  }
+
+  /** A task that waits is let try. */
+  expectRoom(): void {
+    this.refusedAt = -Infinity;
   }
 
   /** Whether it counts tasks, or knows of some that wait; or has to remember when there is room. */
@@ -132,6 +148,7 @@ export class Limiter {
     const granted = await this.grant(arrivals.map(({ task }) => task));
     const admitted = arrivals.filter(({ task }) => granted.has(task));
     const deferred = arrivals.filter(({ task }) => !granted.has(task));
+    if (deferred.length > 0 && this.limits.globalConcurrency > 0) this.refusedAt = this.deps.clock.now();
     for (const { task, decide } of deferred) {
       this.inside.delete(task);
       decide(false);
@@ -212,6 +229,7 @@ export class Limiter {
   private async makeRoom(): Promise<void> {
     await undefined;
     const ended = this.ended.splice(0);
+    this.expectRoom();
     if (this.hasCosts) await this.correctCosts(ended);
     // Other servers' tasks may wait in queues where we know of none.
     const queues = this.limits.globalConcurrency > 0 ? ended.map(({ queue }) => queue) : [];

@@ -7,6 +7,8 @@ import { KeyedLimiters } from './keyed-limiters.js';
 import { Limiter } from './limiter.js';
 import type { LimiterDeps } from './waitlist.js';
 
+/** Of more types it is not remembered that tasks were deferred: each is claimed, and deferred. */
+const MAX_KNOWN_TYPES = 100;
 /** Between two searches for waiting tasks that nobody here knows of. */
 const SEARCH_INTERVAL_MS = 2_000;
 
@@ -14,6 +16,8 @@ const SEARCH_INTERVAL_MS = 2_000;
 export class Limiters {
   private readonly byScope = new Map<string, Limiter | KeyedLimiters>();
   private readonly byEntry = new Map<TaskHandlerEntry, Limiter | KeyedLimiters>();
+  /** The limiters of types of which tasks were deferred; not those per key. */
+  private readonly deferred = new Map<string, Limiter>();
 
   /**
    * @throws InvalidHandlerError for wrong limits, or handlers that share a scope and differ in
@@ -47,15 +51,31 @@ export class Limiters {
     return limiter instanceof KeyedLimiters ? limiter.of(task) : limiter;
   }
 
+  /** Of the types whose limit is known to be reached, the waitlists: their tasks need not be claimed. `undefined` when there are none. */
+  full(): ReadonlyMap<string, string> | undefined {
+    if (this.deferred.size === 0) return undefined;
+    const full = new Map<string, string>();
+    for (const [type, limiter] of this.deferred) if (limiter.isFull) full.set(type, limiter.scope);
+    return full.size > 0 ? full : undefined;
+  }
+
+  /** Tasks of these types were put aside. */
+  putAside(queue: string, counts: ReadonlyMap<string, number>): void {
+    for (const [type, count] of counts) if (count > 0) this.deferred.get(type)?.queued(queue, count);
+  }
+
   /** The task's handler has settled, or it was never called. */
   left(task: ActiveTask): void {
     if (task.handler) this.byEntry.get(task.handler)?.left(task);
   }
 
   /** A deferred task is now on a waitlist of its queue. */
-  queued({ handler, queue }: ActiveTask, waitlist: string): void {
+  queued({ handler, queue, type }: ActiveTask, waitlist: string): void {
     const limiter = handler && this.byEntry.get(handler);
-    if (limiter) this.named(limiter, waitlist)?.queued(queue);
+    const own = limiter && this.named(limiter, waitlist);
+    if (!own) return;
+    own.queued(queue);
+    if (limiter === own && this.deferred.size < MAX_KNOWN_TYPES) this.deferred.set(type, own);
   }
 
   /** One pass. Tokens are extended though a queue cannot be asked what waits in it. */

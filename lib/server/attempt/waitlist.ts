@@ -14,6 +14,8 @@ export interface Room {
   readonly opensIn: number;
   /** Whether other processes count, too. */
   readonly isShared: boolean;
+  /** Tasks are woken now: they must not be put aside again unseen. */
+  expectRoom(): void;
 }
 
 export interface LimiterListener {
@@ -52,8 +54,8 @@ export class Waitlist {
   ) {}
 
   /** A deferred task is on the list now. */
-  joined(queue: string): void {
-    this.waiting.set(queue, (this.waiting.get(queue) ?? 0) + 1);
+  joined(queue: string, count = 1): void {
+    this.waiting.set(queue, (this.waiting.get(queue) ?? 0) + count);
     const { isShared, room } = this.limiter;
     const cameFree = !isShared && room > 0; // a task ended while this one was on its way
     if (cameFree) void this.wake(1);
@@ -150,6 +152,7 @@ export class Waitlist {
           this.waiting.delete(queue);
           continue;
         }
+        this.limiter.expectRoom();
         const { woken, left } = await broker.limiting.wakeWaiting(queue, this.name, wanted);
         this.waiting.delete(queue);
         if (left > 0) this.waiting.set(queue, left); // behind the other queues

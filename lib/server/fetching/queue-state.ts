@@ -92,12 +92,12 @@ export class QueueState {
    * there, and asking again would spin.
    */
   learn(
-    { tasks, damaged, backlog, limitedFor, opensIn }: ExchangeReply,
+    { tasks, damaged, backlog, limitedFor, opensIn, aside }: ExchangeReply,
     asked: number,
     clock: Clock,
     listener: RestListener,
   ): void {
-    const gotNothing = asked > 0 && tasks.length + damaged.length === 0 && limitedFor === 0;
+    const gotNothing = asked > 0 && tasks.length + damaged.length === 0 && limitedFor === 0 && !aside;
     if (asked > 0) this.proven = true;
     this.backlog = gotNothing && backlog >= this.lastBacklog ? 0 : backlog;
     this.lastBacklog = backlog;

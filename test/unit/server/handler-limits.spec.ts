@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { ExchangeReply } from '../../../lib/broker/broker.js';
 import { MemoryBroker } from '../../../lib/broker/memory/memory-broker.js';
 import type { ManualClock } from '../../../lib/clock.js';
 import { InvalidHandlerError } from '../../../lib/errors.js';
@@ -88,6 +89,30 @@ describe('limits of a handler', () => {
     }
     expect([work.started, work.most]).toEqual([ids, 2]); // in their order, without any time having passed
   });
+
+  it.each<TaskLimits>([{ concurrency: 1 }, { globalConcurrency: 1 }])(
+    'put a backlog of one type aside without claiming it, and what is behind it runs: %o',
+    async (limits) => {
+      const { work, handler } = narrow(limits);
+      const wide = workers();
+      const rig = await openRig({ narrow: handler, wide: wide.handle }, { concurrency: 5 }, manualClock());
+      const ids = await addMany(rig, 'narrow', 600);
+      await addMany(rig, 'wide', 3);
+      const exchange = vi.spyOn(rig.memory.consumer, 'exchange');
+      await rig.server.start();
+      await turn(60);
+      expect([work.running, wide.running]).toEqual([1, 3]);
+      expect(await rig.memory.inspection.describeQueue('default')).toMatchObject({ active: 4, held: 599, pending: 0 });
+      const taken = await Promise.all(exchange.mock.results.map(({ value }) => value as Promise<ExchangeReply>));
+      expect(taken.reduce((sum, { tasks }) => sum + tasks.length, 0)).toBeLessThan(20);
+      expect(taken.length).toBeLessThan(20);
+      for (let ended = 0; ended < 600; ended++) {
+        work.endOne();
+        await turn(30);
+      }
+      expect([work.started, work.most]).toEqual([ids, 1]); // in their order, without any time having passed
+    },
+  );
 
   it('cost no retry, are not counted and emit no event', async () => {
     const { work, handler } = narrow({ concurrency: 1 });

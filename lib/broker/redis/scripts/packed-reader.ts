@@ -31,6 +31,16 @@ export class PackedReader {
     return this.position;
   }
 
+  /** Whether a list was packed behind this one, whose elements have all been read. */
+  get hasNextList(): boolean {
+    return this.position < this.bytes.length;
+  }
+
+  /** Goes on to the list that was packed behind this one, whose elements have all been read. */
+  nextList(): void {
+    this.left = this.arrayLength();
+  }
+
   /** The next element as a view of the reply, not a copy. */
   view(): Buffer {
     const start = this.enter();
