@@ -3,6 +3,7 @@ import './suite/actions.js';
 import './suite/api.js';
 import './suite/audit.js';
 import './suite/openapi.js';
+import './suite/keys.js';
 import './suite/locks.js';
 import './suite/outbox.js';
 import './suite/prometheus.js';

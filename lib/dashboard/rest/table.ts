@@ -7,6 +7,7 @@ import { downloadRoutes } from './routes/downloads.js';
 import { enqueueRoutes } from './routes/enqueue.js';
 import { entryRoutes, entrySchemas } from './routes/entries.js';
 import { failureRoutes, failureSchemas } from './routes/failures.js';
+import { keyRoutes, keySchemas } from './routes/keys.js';
 import { listRoutes } from './routes/lists.js';
 import { liveRoutes, liveSchemas } from './routes/live.js';
 import { lockRoutes, lockSchemas } from './routes/locks.js';
@@ -47,6 +48,7 @@ export const routes: readonly Route[] = [
   ...batchRoutes,
   ...outboxRoutes,
   ...lockRoutes,
+  ...keyRoutes,
 ];
 
 /** The schemas of replies, by name. */
@@ -65,4 +67,5 @@ export const schemas = {
   ...batchSchemas,
   ...outboxSchemas,
   ...lockSchemas,
+  ...keySchemas,
 };

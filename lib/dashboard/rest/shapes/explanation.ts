@@ -1,6 +1,7 @@
 import type { TaskExplanation, TaskReason } from '../../../inspector/explain/reasons.js';
 import { reasonText } from '../../../inspector/explain/words.js';
 import type { WaitedFor } from '../../../inspector/waits.js';
+import { FAIRNESS_HEADER } from '../../../wire/fairness.js';
 import type { Dashboard } from '../../dashboard.js';
 import type { Permissions } from '../../permissions.js';
 import { listOf, orNull, ref, shape, text, time } from '../schema.js';
@@ -49,6 +50,11 @@ function visiblePart(reason: TaskReason, { dashboard, permissions, type, queue, 
       return { ...reason, error: dashboard.presenter.presentError({ type, queue, error: reason.error }) };
     case 'waiting':
       return { ...reason, open: reason.open.map((one) => visiblePrerequisite(dashboard, one, isHidden)) };
+    case 'keyLimit':
+    case 'keyTurn':
+      return dashboard.presenter.hidesHeader({ type, queue }, FAIRNESS_HEADER)
+        ? { ...reason, key: '(hidden)' }
+        : reason;
     case 'handlerLimit':
       return { ...reason, holders: reason.holders.filter(maySee) };
     case 'priority':

@@ -1,6 +1,7 @@
 import { mutate, address, get, getText, type Query, segment } from './client.js';
 import type { AuditEntry, EnqueueEvent, Entry, RedisInfo, Server, PrometheusResponse } from './fleet-types.js';
 import type { Batch, WorkflowRun, WorkflowRunWithGraph } from './link-types.js';
+import type { FairKeys } from './key-types.js';
 import type { Lock } from './lock-types.js';
 import type { Outbox, PoisonedRow } from './outbox-types.js';
 import type { Counted, Explanation, Matched, Task, TaskInput, TaskList } from './task-types.js';
@@ -14,11 +15,13 @@ type PayloadInput = Pick<TaskInput, 'payload_text' | 'payload_base64'>;
  */
 type SeenTask = Pick<Task, 'queue' | 'id' | 'state'>;
 
-/** Whose tasks a list shows: those of a queue in a state, or of one group when they aggregate. */
+/** Whose tasks a list shows: those of a queue in a state, or of one group when they aggregate, or of one key of a fair queue. */
 export interface ListScope {
   queue: string;
   state: State;
   group?: string;
+  /** Only for `pending`. */
+  key?: string;
 }
 
 const queue = (name: string): string => `queues/${segment(name)}`;
@@ -42,7 +45,8 @@ export const api = {
   resume: (name: string) => mutate('POST', `${queue(name)}:resume`),
   deleteQueue: (name: string, force: boolean) => mutate('DELETE', `${queue(name)}${force ? '?force=true' : ''}`),
 
-  list: (scope: ListScope, query: Query, signal?: AbortSignal) => get<TaskList>(listPath(scope), query, signal),
+  list: (scope: ListScope, query: Query, signal?: AbortSignal) =>
+    get<TaskList>(listPath(scope), { ...query, key: scope.key }, signal),
   batch: (scope: ListScope, action: BulkAction, ids: string[]) =>
     mutate<Record<string, string[]>>('POST', `${listPath(scope)}:batch_${action}`, {
       task_ids: ids,
@@ -99,6 +103,7 @@ export const api = {
   batches: (query: Query, signal?: AbortSignal) => get<{ batches: Batch[] }>('batches', query, signal),
   closeBatch: (name: string, id: string) => mutate('POST', `${batch(name, id)}:close`),
   deleteBatch: (name: string, id: string) => mutate('DELETE', batch(name, id)),
+  keys: (name: string, query: Query, signal?: AbortSignal) => get<FairKeys>(`${queue(name)}/keys`, query, signal),
   locks: (name: string, query: Query, signal?: AbortSignal) =>
     get<{ locks: Lock[]; next_cursor: string | null }>(`${queue(name)}/locks`, query, signal),
   releaseLock: (queue: string, { name, task_id: holder }: Lock) =>

@@ -42,7 +42,8 @@ function queueRoute([, queue, part, id]: readonly string[]) {
   if (part === 'tasks' && id !== undefined) return <TaskPage key={`${queue} ${id}`} queue={queue} id={id} />;
   if (part === undefined) return <QueuePage key={queue} queue={queue} />;
   if (isState(part) && id === undefined) return <QueuePage key={queue} queue={queue} state={part} />;
-  if (part === 'locks' && id === undefined) return <QueuePage key={queue} queue={queue} locks />;
+  if (part === 'locks' && id === undefined) return <QueuePage key={queue} queue={queue} part="locks" />;
+  if (part === 'keys' && id === undefined) return <QueuePage key={queue} queue={queue} part="keys" />;
   return <Unknown />;
 }
 

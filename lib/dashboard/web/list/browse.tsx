@@ -88,7 +88,10 @@ export function Browse({ scope, total }: { scope: ListScope; total: number | und
   return (
     <>
       <div class="bar-line">
-        <AllActions scope={scope} size={scope.group === undefined ? total : tasks.length} onDone={list.reload} />
+        {/* They act on the whole list, not on a key. */}
+        {scope.key === undefined && (
+          <AllActions scope={scope} size={scope.group === undefined ? total : tasks.length} onDone={list.reload} />
+        )}
         <Pager
           route={route}
           listKey={listKey}

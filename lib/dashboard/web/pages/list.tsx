@@ -4,7 +4,7 @@ import { Browse } from '../list/browse.js';
 import { FilterForm } from '../list/filter-form.js';
 import { chosenFilters, type Filters, isSearch } from '../list/filters.js';
 import { SearchList } from '../list/search-list.js';
-import { href, navigate, useRoute } from '../state/router.js';
+import { href, navigate, paths, useRoute } from '../state/router.js';
 import { Text } from '../ui/text.js';
 import { GroupsCard } from './queue-summary.js';
 
@@ -23,7 +23,18 @@ export function ListPage({ queue, state, count }: ListPageProps) {
   const { path, query } = useRoute();
   const group = state === 'aggregating' ? query['group'] : undefined;
   if (state === 'aggregating' && group === undefined) return <GroupsCard queue={queue} />;
-  const scope: ListScope = { queue, state, group };
+  const key = state === 'pending' ? query['key'] : undefined;
+  const scope: ListScope = { queue, state, group, key };
+  if (key !== undefined) {
+    return (
+      <>
+        <p class="crumb">
+          <a href={paths.keys(queue)}>Keys</a> / <Text value={key} />
+        </p>
+        <Browse scope={scope} total={undefined} />
+      </>
+    );
+  }
   const filters = chosenFilters(query);
   const search = (wanted: Filters): void => navigate(path, { ...wanted, group, size: query['size'] });
   return (

@@ -7,23 +7,24 @@ import { useStore } from '../store.js';
 import { compact } from '../text/format.js';
 import { Text } from '../ui/text.js';
 import { DeleteQueue } from './delete-queue.js';
+import { KeysList } from './keys.js';
 import { ListPage } from './list.js';
 import { LocksList } from './locks.js';
 import { Page } from './page.js';
 import { QueueSummary } from './queue-summary.js';
 import { PauseButton } from './queue-table.js';
 
-/** What the page shows: its summary, the tasks in a state, or the locks of unique tasks. */
+/** What the page shows: its summary, the tasks in a state, the keys of a fair queue, or the locks of unique tasks. */
 interface QueuePageProps {
   queue: string;
   state?: State;
-  locks?: boolean;
+  part?: 'keys' | 'locks';
 }
 
-function Tabs({ queue, state, locks = false, row }: QueuePageProps & { row: Queue | undefined }) {
+function Tabs({ queue, state, part, row }: QueuePageProps & { row: Queue | undefined }) {
   return (
-    <nav class="tabs" aria-label="States and locks">
-      <a href={paths.queue(queue)} aria-current={state === undefined && !locks ? 'page' : undefined}>
+    <nav class="tabs" aria-label="States, keys and locks">
+      <a href={paths.queue(queue)} aria-current={state === undefined && part === undefined ? 'page' : undefined}>
         Summary
       </a>
       {STATES.map((one) => (
@@ -36,7 +37,10 @@ function Tabs({ queue, state, locks = false, row }: QueuePageProps & { row: Queu
           {one} <b class="number">{row ? compact(row[one]) : '–'}</b>
         </a>
       ))}
-      <a href={paths.locks(queue)} aria-current={locks ? 'page' : undefined}>
+      <a href={paths.keys(queue)} aria-current={part === 'keys' ? 'page' : undefined}>
+        Keys
+      </a>
+      <a href={paths.locks(queue)} aria-current={part === 'locks' ? 'page' : undefined}>
         Locks
       </a>
     </nav>
@@ -64,14 +68,15 @@ function Actions({ row }: { row: Queue }) {
   );
 }
 
-function Content({ queue, state, locks, row }: QueuePageProps & { row: Queue | undefined }) {
-  if (locks) return <LocksList queue={queue} />;
+function Content({ queue, state, part, row }: QueuePageProps & { row: Queue | undefined }) {
+  if (part === 'keys') return <KeysList queue={queue} />;
+  if (part === 'locks') return <LocksList queue={queue} />;
   if (state) return <ListPage key={state} queue={queue} state={state} count={row?.[state]} />;
   return <QueueSummary queue={queue} />;
 }
 
-/** One queue: its summary, the tasks in a state, or its locks. */
-export function QueuePage({ queue, state, locks }: QueuePageProps) {
+/** One queue: its summary, the tasks in a state, its keys or its locks. */
+export function QueuePage({ queue, state, part }: QueuePageProps) {
   const rows = useStore(live, ({ queues }) => queues);
   const found = rows?.find((candidate) => candidate.queue === queue);
   const row = found && !isUnreadable(found) ? found : undefined;
@@ -83,13 +88,13 @@ export function QueuePage({ queue, state, locks }: QueuePageProps) {
   );
   return (
     <Page
-      title={state || locks ? `${queue}: ${state ?? 'locks'}` : queue}
+      title={state || part ? `${queue}: ${state ?? part}` : queue}
       above="Queue"
       heading={heading}
       actions={row && <Actions row={row} />}
     >
-      <Tabs queue={queue} state={state} locks={locks} row={row} />
-      <Content queue={queue} state={state} locks={locks} row={row} />
+      <Tabs queue={queue} state={state} part={part} row={row} />
+      <Content queue={queue} state={state} part={part} row={row} />
     </Page>
   );
 }

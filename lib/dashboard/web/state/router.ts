@@ -56,6 +56,7 @@ export const paths = {
   overview: () => href([]),
   queue: (queue: string) => href(['queues', queue]),
   list: (queue: string, state: string, query?: RouteQuery) => href(['queues', queue, state], query),
+  keys: (queue: string, query?: RouteQuery) => href(['queues', queue, 'keys'], query),
   locks: (queue: string, query?: RouteQuery) => href(['queues', queue, 'locks'], query),
   task: (queue: string, id: string) => href(['queues', queue, 'tasks', id]),
   servers: () => href(['servers']),
