@@ -126,6 +126,8 @@ export interface QueueNumbers {
   readonly held: number;
   /** Groups that have waiting tasks. */
   readonly groups: number;
+  /** Keys of a fair queue that have tasks in lines, and those of them that a limit of their own holds back; absent without any. */
+  readonly keys?: { readonly waiting: number; readonly held: number };
   /** Attempts finished today (UTC), and those of them that failed. */
   readonly processed: number;
   readonly failed: number;

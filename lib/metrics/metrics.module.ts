@@ -97,14 +97,14 @@ export class AsynqMetricsModule
   }
 
   private definitions(): readonly MetricDefinition[] {
-    const { prefix, asynqNames, queues } = this.options;
-    const ofQueues = queues === false ? [] : [...(asynqNames ? ASYNQ_METRICS : []), ...queueMetrics(prefix)];
+    const { prefix, asynqNames, queues, topKeys } = this.options;
+    const ofQueues = queues === false ? [] : [...(asynqNames ? ASYNQ_METRICS : []), ...queueMetrics(prefix, topKeys)];
     return [...ofQueues, ...outboxMetrics(prefix), ...processMetrics(prefix)];
   }
 
   private createSource(connection: Connection): MetricsSource {
     const { name, broker, events, options } = connection;
-    const { queues, maxQueues, durationBuckets, waitBuckets, concurrency, cacheFor, timeout } = this.options;
+    const { queues, maxQueues, topKeys, durationBuckets, waitBuckets, concurrency, cacheFor, timeout } = this.options;
     const server = options.server === false ? undefined : () => this.orchestrator.serverOf(connection);
     const scrapeErrors = new Tally();
     const reader = new QueueReader({
@@ -115,6 +115,7 @@ export class AsynqMetricsModule
       timeout,
       queues: queues || undefined,
       maxQueues,
+      topKeys,
       served: () => (server ? (statsOf(server)?.inFlight.keys() ?? []) : []),
       onError: (queue) => scrapeErrors.add({ queue }),
     });

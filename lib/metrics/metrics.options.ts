@@ -35,6 +35,11 @@ export interface AsynqMetricsOptions {
    * missing. Default 1,000.
    */
   maxQueues?: number;
+  /**
+   * Of each fair queue, how many keys are exported with their waiting tasks: those with the most, up to 100. Each reading of a queue
+   * reads the names of all its keys. Default 0: none.
+   */
+  topKeys?: number;
   /** Whether asynq's seven names are exported, for existing boards. Default true. */
   asynqNames?: boolean;
   /**
@@ -72,6 +77,7 @@ export interface ResolvedMetricsOptions {
   readonly connections: readonly string[] | undefined;
   readonly queues: readonly string[] | false | undefined;
   readonly maxQueues: number;
+  readonly topKeys: number;
   readonly asynqNames: boolean;
   readonly durationBuckets: readonly number[];
   readonly waitBuckets: readonly number[];
@@ -86,6 +92,7 @@ const KNOWN: readonly (keyof AsynqMetricsOptions)[] = [
   'connections',
   'queues',
   'maxQueues',
+  'topKeys',
   'asynqNames',
   'durationBuckets',
   'waitBuckets',
@@ -158,6 +165,7 @@ export function resolveMetricsOptions(options: AsynqMetricsOptions = {}): Resolv
     durationBuckets: checkBuckets(options.durationBuckets ?? DEFAULT_BUCKETS, 'durationBuckets'),
     waitBuckets: checkBuckets(options.waitBuckets ?? DEFAULT_BUCKETS, 'waitBuckets'),
     maxQueues: requireInteger(options.maxQueues ?? 1_000, 'maxQueues', InvalidOptionError, { least: 1, most: 100_000 }),
+    topKeys: requireInteger(options.topKeys ?? 0, 'topKeys', InvalidOptionError, { least: 0, most: 100 }),
     concurrency: requireInteger(options.concurrency ?? 8, 'concurrency', InvalidOptionError, { least: 1, most: 100 }),
     cacheFor: checkTime(options.cacheFor ?? 1_000, 'cacheFor'),
     timeout: checkTime(options.timeout ?? 3_000, 'timeout', 1),

@@ -146,7 +146,7 @@ function serverMetrics(metric: Describe): MetricDefinition[] {
 /**
  * What Redis has of the queues: the same in every process, so a maximum over processes is right.
  */
-export function queueMetrics(prefix: string): MetricDefinition[] {
+export function queueMetrics(prefix: string, topKeys: number): MetricDefinition[] {
   const gauge = (name: string, help: string, valueOf: ValueOfQueue) => queueGauge(prefix + name, help, valueOf);
   return [
     gauge('queue_pending_tasks', 'Tasks that could run now.', ({ pending }) => pending),
@@ -168,6 +168,9 @@ export function queueMetrics(prefix: string): MetricDefinition[] {
     gauge('queue_aggregating_tasks', 'Tasks that wait in groups.', ({ aggregating }) => aggregating),
     gauge('queue_waiting_tasks', 'Tasks that wait for other tasks.', ({ waiting }) => waiting),
     gauge('queue_groups', 'Groups with waiting tasks.', ({ groups }) => groups),
+    gauge('queue_keys', 'Keys of a fair queue that have waiting tasks.', ({ keys }) => keys?.waiting),
+    gauge('queue_keys_held', 'Keys of a fair queue that a limit of their own holds back.', ({ keys }) => keys?.held),
+    ...(topKeys > 0 ? [keyMetric(prefix)] : []),
     gauge(
       'queue_servers',
       'Servers of any kind that serve the queue.',
@@ -228,6 +231,16 @@ const queueGauge = (name: string, help: string, valueOf: ValueOfQueue): MetricDe
       return value === undefined ? [] : [{ labels: { queue: info.queue }, value }];
     });
   },
+});
+
+const keyMetric = (prefix: string): MetricDefinition => ({
+  name: `${prefix}key_waiting_tasks`,
+  help: 'Tasks that wait in the line of a key; of each fair queue the keys with the most.',
+  type: 'gauge',
+  labels: ['queue', 'key'],
+  merge: 'max',
+  read: async (source) =>
+    (await source.read()).keys.map(({ queue, key, waiting }) => ({ labels: { queue, key }, value: waiting })),
 });
 
 const scrapeMetrics = (prefix: string): MetricDefinition[] => [

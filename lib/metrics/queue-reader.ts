@@ -6,12 +6,14 @@ import type { QueueInfo } from '../inspector/views.js';
 import { QueueChoice } from './queue-choice.js';
 
 export interface QueueReaderOptions {
-  readonly inspector: Pick<AsynqInspector, 'queues' | 'getQueueInfo' | 'servers'>;
+  readonly inspector: Pick<AsynqInspector, 'queues' | 'getQueueInfo' | 'servers' | 'fairnessKeys'>;
   readonly clock: Clock;
   /** The queues to read; default: all, up to `maxQueues`. */
   readonly queues?: readonly string[];
   /** How many queues are read and exported at most. */
   readonly maxQueues: number;
+  /** Of each fair queue, how many keys are read: those with the most waiting tasks. */
+  readonly topKeys: number;
   /** The queues of the server of this process. */
   readonly served: () => Iterable<string>;
   /** How many queues are read at a time. */
@@ -34,9 +36,13 @@ export interface Reading {
    * How many running servers of any kind serve each queue; `undefined` when that could not be read.
    */
   readonly servers: ReadonlyMap<string, number> | undefined;
+  /** The keys with the most waiting tasks of each fair queue, `topKeys` at most. */
+  readonly keys: readonly { readonly queue: string; readonly key: string; readonly waiting: number }[];
   /** How many queues are left out, because there are more than `maxQueues`. */
   readonly leftOut: number;
 }
+
+type States = Omit<Reading, 'keys'>;
 
 /**
  * Reads the queues for a scrape: some at a time, each independently, and once for concurrent
@@ -62,8 +68,23 @@ export class QueueReader {
   }
 
   private async readAll(): Promise<Reading> {
+    const until = this.options.clock.now() + this.options.timeout;
+    const reading = await this.readStates(until);
+    return { ...reading, keys: await this.readKeys(reading.queues, until) };
+  }
+
+  private async readKeys(queues: readonly QueueInfo[], until: number): Promise<Reading['keys']> {
+    const { topKeys: size, concurrency, inspector } = this.options;
+    const fair = size > 0 ? queues.filter(({ keys }) => keys) : [];
+    const lists = await mapConcurrent(fair, concurrency, async ({ queue }) => {
+      const list = await this.attempt(queue, until, () => inspector.fairnessKeys(queue, { size }));
+      return list?.keys.flatMap(({ key, waiting }) => (waiting > 0 ? [{ queue, key, waiting }] : [])) ?? [];
+    });
+    return lists.flat();
+  }
+
+  private async readStates(until: number): Promise<States> {
     const { queues: wanted, inspector, clock, timeout } = this.options;
-    const until = clock.now() + timeout;
     // The choice of queues may depend on the servers: reading these must not use up the time.
     const servers = this.attempt('', wanted ? until : clock.now() + timeout / 2, () => inspector.servers());
     if (wanted) {
@@ -76,7 +97,7 @@ export class QueueReader {
     return { queues, servers: countByQueue(await servers), leftOut: 0 };
   }
 
-  private async readChosen(names: readonly string[], servers: Reading['servers'], until: number): Promise<Reading> {
+  private async readChosen(names: readonly string[], servers: Reading['servers'], until: number): Promise<States> {
     const served = new Set([...(servers?.keys() ?? []), ...this.options.served()]);
     const { exported, tried, leftOut } = this.choice.choose(names, served);
     const queues = await this.readQueues(exported, until);

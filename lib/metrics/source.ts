@@ -41,7 +41,7 @@ const OUTCOME_OF_WAIT = {
   revived: 'revived',
 } as const;
 
-const EMPTY_READING: Reading = { queues: [], servers: undefined, leftOut: 0 };
+const EMPTY_READING: Reading = { queues: [], servers: undefined, keys: [], leftOut: 0 };
 
 /**
  * The source of all metrics of a connection: it counts events, and reads the server and Redis when

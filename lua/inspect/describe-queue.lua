@@ -27,8 +27,8 @@
 -- Returns
 --   the numbers of tasks pending, active, scheduled, retry, archived, completed and aggregating and of groups, whether it is paused,
 --   the bytes, and as text the counters (processedOn, failedOn, processed, failed) and the oldest pending_since of the sample, the number of tasks
---   that wait for others, that of tasks in lines, which are pending, too, that of held tasks, which are in retry, too, and since when
---   the oldest of them is held (nanoseconds; '' when unknown)
+--   that wait for others, that of tasks in lines, which are pending, too, that of held tasks, which are in retry, too, since when the oldest
+--   of them is held (nanoseconds; '' when unknown), and the numbers of keys that have their turns, and that are held
 --
 -- Uses shared/hold.lua
 
@@ -104,7 +104,8 @@ if numbers[16] > 0 then bytes = bytes + estimate(call('ZRANGE', waits, 0, sample
 -- The first of some lines: of those whose turn is next, and of those that are held back.
 local in_lines, first = tonumber(call('GET', KEYS[15]) or 0) or 0, {}
 for i = 13, 14 do
-  local keys = call('ZCARD', KEYS[i]) > 0 and call('ZRANGE', KEYS[i], 0, sample - 1) or {}
+  numbers[i + 7] = call('ZCARD', KEYS[i])
+  local keys = numbers[i + 7] > 0 and call('ZRANGE', KEYS[i], 0, sample - 1) or {}
   for n = 1, #keys do
     local id = try('ZRANGE', ARGV[2] .. ARGV[6] .. keys[n], 0, 0)[1]
     if id then

@@ -15,10 +15,12 @@ import {
   TaskAggregator,
   TaskHandler,
   type AsynqModuleOptions,
+  type Broker,
 } from 'nestjs-asynq';
 import { AsynqMetricsModule, type AsynqMetricsOptions } from 'nestjs-asynq/metrics';
 import { Counter, Registry, register, type OpenMetricsContentType } from 'prom-client';
 import { describe, expect, test, vi } from 'vitest';
+import { fairHeader, request } from '../support/messages.js';
 import { rejection } from '../nest/support.js';
 import { arrangeHeld } from '../support/every-state.js';
 import { samplesOf, start, typesOf } from './support.js';
@@ -204,6 +206,27 @@ describe('the metrics of queues', () => {
     expect(samples.get(`${P}queue_held_tasks{queue="third"}`)).toBe(1);
     expect(samples.get(`${P}queue_oldest_held_seconds{queue="third"}`)).toBeLessThan(60);
     expect(samples.get('asynq_tasks_enqueued_total{queue="third",state="retry"}')).toBe(1);
+  });
+
+  test('has the keys of fair queues, and of the largest what waits', async () => {
+    const { app, read } = await measured({ topKeys: 2 });
+    const broker = app.get<Broker>(ASYNQ_BROKER);
+    await app.get(AsynqInspector).pauseQueue('fair');
+    broker.fairQueues.add('fair');
+    const tasks = (key: string, count: number) =>
+      Array.from({ length: count }, () => request({ queue: 'fair', headers: fairHeader(key, { concurrency: 1 }) }));
+    await broker.producer.enqueue('fair', [...tasks('acme', 3), ...tasks('beta', 1), ...tasks('zeta', 2)]);
+    const samples = await read();
+    expect(samples.get(`${P}queue_keys{queue="fair"}`)).toBe(3);
+    expect(samples.get(`${P}queue_keys_held{queue="fair"}`)).toBe(0);
+    expect([...samples].filter(([name]) => name.startsWith(`${P}key_waiting_tasks`))).toEqual([
+      [`${P}key_waiting_tasks{key="acme",queue="fair"}`, 3],
+      [`${P}key_waiting_tasks{key="zeta",queue="fair"}`, 2],
+    ]);
+    expect(samples.has(`${P}queue_keys{queue="low"}`)).toBe(false);
+    const without = await measured();
+    expect(await without.registry.metrics()).not.toContain('key_waiting_tasks');
+    await expect(measured({ topKeys: 101 })).rejects.toThrow('topKeys');
   });
 
   test('is read for some queues, or none', async () => {

@@ -7,7 +7,7 @@ import { PromQl } from './promql.js';
 
 const read = (path: string): string => readFileSync(new URL(`../../docs/${path}`, import.meta.url), 'utf8');
 
-const OURS = [queueMetrics, outboxMetrics, processMetrics].flatMap((metrics) => metrics('nestjs_asynq_'));
+const OURS = [queueMetrics, outboxMetrics, processMetrics].flatMap((metrics) => metrics('nestjs_asynq_', 5));
 const definitions = [...ASYNQ_METRICS, ...OURS];
 /** What Prometheus sees: name → labels. */
 const exported = new Map(

@@ -109,6 +109,7 @@ function reader(ask: (queue: string) => Promise<QueueInfo>, options = {}) {
     queues: async () => ['a', 'b', 'c', 'd'],
     servers: async (): Promise<RunningServer[]> => [],
     getQueueInfo: vi.fn(ask),
+    fairnessKeys: async () => ({ keys: [], cursor: undefined }),
   };
   const onError = (queue: string) => errors.push(queue);
   const made = new QueueReader({
@@ -118,6 +119,7 @@ function reader(ask: (queue: string) => Promise<QueueInfo>, options = {}) {
     cacheFor: 1_000,
     timeout: 500,
     maxQueues: 1_000,
+    topKeys: 0,
     served: () => [],
     onError,
     ...options,
@@ -176,7 +178,8 @@ test('without the list of queues or of servers exports the rest', async () => {
     return info(queue);
   });
   rig.inspector.servers = () => Promise.reject(new BrokerUnavailableError('away'));
-  expect(await rig.reader.read()).toEqual({ queues: ['b', 'c', 'd'].map(info), servers: undefined, leftOut: 0 });
+  const queues = ['b', 'c', 'd'].map(info);
+  expect(await rig.reader.read()).toEqual({ queues, servers: undefined, keys: [], leftOut: 0 });
   expect(rig.errors).toEqual(['']);
   rig.inspector.queues = () => Promise.reject(new BrokerUnavailableError('away'));
   rig.clock.advance(1_000);

@@ -177,8 +177,16 @@ describe('the command line', () => {
       expect(held).toEqual({
         keys: [
           {
-            ...{ key: 'acme', waiting: 1, running: 1, weight: 1, concurrency: 1, rate: null },
-            held: { by: ['concurrency'], until: expect.stringMatching(/Z$/) as string },
+            key: 'acme',
+            waiting: 1,
+            running: 1,
+            weight: 1,
+            concurrency: 1,
+            rate: null,
+            held: {
+              by: ['concurrency'],
+              until: expect.stringMatching(/Z$/) as string,
+            },
           },
         ],
         cursor: null,

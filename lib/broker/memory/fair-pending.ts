@@ -86,6 +86,14 @@ export class FairPending extends LinkedQueue {
     return first ? Math.max(1, Math.ceil(first.score - now)) : 0;
   }
 
+  /** When the rate of a held key lets a task start, in milliseconds since the epoch; `undefined` when none waits for its rate. */
+  nextStart(now: number): number | undefined {
+    const waits = [...this.held].map(({ id }) => this.lines.get(id)!);
+    const times = waits.flatMap((line) => (line.share.rate > 0 ? [this.startsIn(line, now)] : []));
+    const later = times.filter((time) => time > 0);
+    return later.length === 0 ? undefined : now + Math.min(...later);
+  }
+
   /** Whether a task may be taken, as far as limits of keys are concerned. */
   hasOpen(now: number): boolean {
     this.openHeld(now);
@@ -99,6 +107,14 @@ export class FairPending extends LinkedQueue {
       const isMeant = held ? this.held.score(key) !== undefined : line.ids.size > 0 || this.taken(line) > 0;
       if (isMeant) yield [key, line.ids.size];
     }
+  }
+
+  /** How many keys have waiting tasks, and how many of these are held. */
+  count(now: number): { waiting: number; held: number } {
+    this.openHeld(now);
+    let waiting = 0;
+    for (const { ids } of this.lines.values()) if (ids.size > 0) waiting++;
+    return { waiting, held: this.held.size };
   }
 
   /** @param named of how many tasks with a slot the ids are wanted */

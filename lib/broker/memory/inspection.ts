@@ -1,5 +1,6 @@
 import { utcDay } from '../../wire/keys.js';
 import type { DayCount, GroupSize, InspectionRole, QueueNumbers, StoredTask } from '../inspection.js';
+import { FairPending } from './fair-pending.js';
 import type { MemoryState } from './memory-state.js';
 import { type QueueStore, wellFormed } from './queue-store.js';
 
@@ -64,7 +65,13 @@ function describeQueue(store: QueueStore, now: number): QueueNumbers {
     latency: longestWait(store, now),
     oldestHeld: now - Math.floor((store.held.first()?.score ?? now * 1000) / 1000),
     memoryUsage: weigh(store),
+    ...keysOf(store, now),
   };
+}
+
+function keysOf({ pending }: QueueStore, now: number): Pick<QueueNumbers, 'keys'> {
+  const keys = pending instanceof FairPending ? pending.count(now) : { waiting: 0, held: 0 };
+  return keys.waiting > 0 ? { keys } : {};
 }
 
 function longestWait(store: QueueStore, now: number): number {

@@ -105,6 +105,7 @@ export class RedisInspection implements InspectionRole {
       const since = readNanoseconds(String(reply[index]));
       return since === undefined ? 0 : Math.max(0, now - since);
     };
+    const ofLines = { waiting: at(19) + at(20), held: at(20) };
     return {
       pending: at(0) + at(16),
       active: at(1),
@@ -124,6 +125,7 @@ export class RedisInspection implements InspectionRole {
       failedTotal: at(13),
       latency: age(14),
       oldestHeld: age(18),
+      ...(ofLines.waiting > 0 && { keys: ofLines }),
     };
   }
 

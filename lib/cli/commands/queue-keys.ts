@@ -43,8 +43,13 @@ async function listKeys(context: CommandContext<KeysFlags>): Promise<void> {
 }
 
 const asJson = ({ key, waiting, running, weight, concurrency, rate, held }: FairKeyInfo) => ({
-  ...{ key, waiting, running: running ?? null, weight },
-  ...{ concurrency: concurrency ?? null, rate: rate ?? null, held: held ?? null },
+  key,
+  waiting,
+  running: running ?? null,
+  weight,
+  concurrency: concurrency ?? null,
+  rate: rate ?? null,
+  held: held ?? null,
 });
 
 const columnsOf = (now: number) => [

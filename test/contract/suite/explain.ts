@@ -112,15 +112,29 @@ export function exerciseExplain(it: DriverTest): void {
       await driver.enqueue([...tasks('b', { concurrency: 1 }), ...tasks('c', { rate: 1, window: 16_000 })]);
       expect(await reasonsFor(driver, 'a-3')).toEqual([
         {
-          ...{ kind: 'keyTurn', key: 'a', ahead: 2, others: 2 },
+          kind: 'keyTurn',
+          key: 'a',
+          ahead: 2,
+          others: 2,
           text: 'It waits in the line of the tasks of key "a", behind 2 of them, which takes turns with 2 other keys.',
         },
       ]);
       await driver.take(9);
       expect(await reasonsFor(driver, 'b-2')).toEqual([
         {
-          ...{ kind: 'keyLimit', key: 'b', reached: ['concurrency'], concurrency: 1, rate: undefined, running: 1 },
-          ...{ holders: [{ queue: 'default', id: 'b-1' }], opensAt: undefined },
+          kind: 'keyLimit',
+          key: 'b',
+          reached: ['concurrency'],
+          concurrency: 1,
+          rate: undefined,
+          running: 1,
+          holders: [
+            {
+              queue: 'default',
+              id: 'b-1',
+            },
+          ],
+          opensAt: undefined,
           text: 'A limit of its key "b" is reached: 1 at a time, and 1 has a slot. Its places are held by task b-1 in queue "default".',
         },
       ]);

@@ -115,6 +115,16 @@ export function exerciseFairnessKeys(it: DriverTest): void {
       );
     });
 
+    it('are counted with their queue, and those that are held', async ({ driver }) => {
+      const inspector = beFair(driver);
+      await driver.enqueue([...tasksOf('a', 1), ...tasksOf('b', 3, { concurrency: 1 }), ...tasksOf('c', 2)]);
+      expect((await inspector.getQueueInfo('default')).keys).toEqual({ waiting: 3, held: 0 });
+      const taken = await driver.take(9);
+      expect((await inspector.getQueueInfo('default')).keys).toEqual({ waiting: 1, held: 1 });
+      await driver.settle(...taken.map(done));
+      expect((await inspector.getQueueInfo('default')).keys).toEqual({ waiting: 1, held: 0 });
+    });
+
     it('are none where no task has one', async ({ driver }) => {
       await driver.enqueue([request(), request()]);
       await driver.take(1);

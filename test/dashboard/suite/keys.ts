@@ -48,8 +48,16 @@ describe('keys in the REST API', () => {
     expect(first).toMatchObject({
       keys: [
         {
-          ...{ key: 'acme', waiting: 3, running: 1, weight: 1, concurrency: 1, rate: null },
-          held: { by: ['concurrency'], until: expect.stringMatching(/Z$/) as string },
+          key: 'acme',
+          waiting: 3,
+          running: 1,
+          weight: 1,
+          concurrency: 1,
+          rate: null,
+          held: {
+            by: ['concurrency'],
+            until: expect.stringMatching(/Z$/) as string,
+          },
         },
       ],
       redacted: false,

@@ -36,7 +36,11 @@ const PARAMETERS: readonly QueryParameter[] = [
 ];
 
 const show = ({ key, waiting, running, weight, concurrency, rate, held }: FairKeyInfo) => ({
-  ...{ key, waiting, running: running ?? null, weight, concurrency: concurrency ?? null },
+  key,
+  waiting,
+  running: running ?? null,
+  weight,
+  concurrency: concurrency ?? null,
   rate: rate ? { max: rate.max, per_ms: rate.per } : null,
   held: held ? { by: held.by, until: timeOrNull(held.until) } : null,
 });
@@ -54,8 +58,11 @@ async function list(dashboard: Dashboard, { params, query }: ApiRequest) {
     throw new BadRequest(`sort is ${JSON.stringify(sort)}; it must be ${SORTS.join(' or ')}`);
   }
   const { keys, cursor } = await dashboard.inspector.fairnessKeys(queue, {
-    ...{ size: sizeOf(query), sort, held: query.get('held') === 'true' },
-    ...{ cursor: given(query, 'cursor'), search: given(query, 'search') },
+    size: sizeOf(query),
+    sort,
+    held: query.get('held') === 'true',
+    cursor: given(query, 'cursor'),
+    search: given(query, 'search'),
   });
   return { keys: keys.map(show), next_cursor: cursor ?? null, redacted: false };
 }
