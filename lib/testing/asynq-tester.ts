@@ -231,6 +231,7 @@ export class AsynqTester extends TaskLists {
     times.push((await byHand.nextGroupDue()) ?? 0, this.broker.nextReclaim() ?? 0);
     times.push(this.broker.nextTimer() ?? 0, run.nextDeadline() ?? 0, byHand.nextRoom() ?? 0);
     times.push(...queues.map((queue) => this.broker.nextStart(queue, byHand.rateOf(queue)) ?? 0));
+    times.push(...queues.map((queue) => this.broker.nextTurn(queue) ?? 0));
     const later = [...times, this.connection.scheduler.nextDue()].filter((time) => time > now && time < Infinity);
     return later.length === 0 ? undefined : Math.min(...later);
   }

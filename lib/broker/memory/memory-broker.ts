@@ -10,6 +10,7 @@ import type { StoredWait } from '../links.js';
 import { MemoryAdministration } from './administration.js';
 import { MemoryCancellation } from './cancellation.js';
 import { MemoryConsumer, takeOne, withLinks } from './consumer.js';
+import { FairPending } from './fair-pending.js';
 import { MemoryFairKeys } from './fair-keys.js';
 import { MemoryEvents } from './events.js';
 import { MemoryGroups } from './groups.js';
@@ -157,6 +158,12 @@ export class MemoryBroker implements Broker {
     const store = this.store(queue);
     const { now } = this.state;
     return rate && store.backlog > 0 ? now + store.starts(rate.window).untilFewer(now) : undefined;
+  }
+
+  /** When the rate of a key of a fair queue lets a task start that waits for it, in milliseconds since the epoch. */
+  nextTurn(queue: string): number | undefined {
+    const { pending } = this.store(queue);
+    return pending instanceof FairPending ? pending.nextStart(this.state.now) : undefined;
   }
 
   /** What a task waits for, or has waited for. */
