@@ -99,7 +99,7 @@ export class RedisUniqueness implements UniquenessRole {
     );
     if (!Array.isArray(reply)) return Number(reply);
     const [packed, parcels, ...messages] = reply as [Buffer, Buffer, ...Buffer[]];
-    const statuses = readRepeats(requests.length, packed, messages) as RepeatReply[];
+    const statuses = readRepeats(requests, packed, messages) as RepeatReply[];
     return { statuses, ...readCaused(queue, parcels) };
   }
 
