@@ -19,8 +19,8 @@
 --   more: since when it is held (nanoseconds), and its waitlist
 --
 -- Uses shared/stored.lua
--- Uses shared/hold.lua
 -- Uses shared/byte-order.lua
+-- Uses shared/hold.lua
 
 -- How many entries one call reads at a time, and at most, where it leaves some out.
 local CHUNK, MAX_READ = 200, 2000

@@ -30,7 +30,8 @@ end
 
 -- A task, if it exists. Its other fields are read when they are needed.
 local function read(id)
-  local found = try('HMGET', task_prefix .. id, 'state', 'group')
+  local key = task_prefix .. id
+  local found = try('HMGET', key, 'state', 'group')
   if not found[1] then return nil end
   return { id = id, key = key, state = found[1], group = found[2] }
 end

@@ -31,7 +31,7 @@ local function move(task, at, policy)
     local is_held = hold(task.key, score)
     if is_held and not at then return false end
     call('ZREM', retry, id)
-    if is_held then try('ZREM', base .. 'held', id) end
+    if is_held then try('ZREM', string.sub(task_prefix, 1, -#'t:' - 1) .. 'held', id) end
   else
     return false
   end

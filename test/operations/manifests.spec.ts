@@ -69,10 +69,13 @@ it('scales by metrics and keys that exist', () => {
   const queried = triggers.flatMap(({ metadata: { query } }) => (query ? PromQl.parse(query).metrics : []));
   expect(queried).toEqual([
     { name: 'nestjs_asynq_queue_pending_tasks', labels: ['queue'] },
+    { name: 'nestjs_asynq_queue_held_tasks', labels: ['queue'] },
     { name: 'nestjs_asynq_queue_oldest_pending_seconds', labels: ['queue'] },
+    { name: 'nestjs_asynq_queue_oldest_held_seconds', labels: ['queue'] },
   ]);
-  const [redis] = triggers.filter(({ type }) => type === 'redis');
-  expect(redis?.metadata['listName']).toBe(new Keyspace().queue('mail').pending);
+  const keys = new Keyspace().queue('mail');
+  const lists = triggers.flatMap(({ type, metadata }) => (type === 'redis' ? [metadata['listName']] : []));
+  expect(lists).toEqual([keys.pending, keys.held]);
 });
 
 interface Probe {
