@@ -22,7 +22,7 @@ export interface MaintenanceRole {
   /**
    * Of a fair queue: finds lines whose keys are lost, so that they would have no turn. Returns how many there were. Counts the tasks in
    * lines again, as Go's tools delete some without counting. With more than 5,000 keys the count is right when the queue comes to rest. Reads the
-   * name of every key of the store, in small steps.
+   * name of every key of the store, in small steps. Forgets some slots of tasks that are gone, as an operator may delete one that has had its turn.
    */
   repairLines(queue: string): Promise<number>;
   /**

@@ -110,6 +110,7 @@ export class FairSession {
       if (this.active.length > 0) await this.take(this.active.splice(0).map(done), 100, false);
     }
     expect([...this.live]).toEqual([]);
+    await this.driver.broker.maintenance.repairLines('default'); // as the janitor does: operators delete tasks that have a slot
     const { tasks, opensIn, backlog } = await this.driver.exchange([], 10);
     expect({ tasks, opensIn, backlog }).toEqual({ tasks: [], opensIn: 0, backlog: 0 });
     expect(await this.driver.broker.inspection.describeQueue('default')).toMatchObject({ pending: 0, active: 0 });

@@ -71,6 +71,7 @@ export class RedisMaintenance implements MaintenanceRole {
     }
     const argv = [fairLinePrefix, String(before ?? 0), String(counted), String(COUNTED_LINES)];
     await this.run('repairTotal', queueKeys('repairTotal', keys), argv);
+    await this.fillTurns(queue, 0); // gives no turns, but forgets slots, some per call
     return repaired;
   }
 
