@@ -1,5 +1,11 @@
 import type { ScriptShape } from './script-shape.js';
 
+/** Where tasks of a queue are stored besides `pending` and `active`. */
+const STORED = ['scheduled', 'retry', 'archived', 'completed', 'groups', 'aggregationSets', 'waitingTasks'] as const;
+
+/** The keys of a fair queue that have tasks in lines. */
+const TURNS = ['fairRing', 'fairHeld'] as const;
+
 /** The scripts of lua/inspect/, which serve the inspector. */
 export const INSPECT_SCRIPTS = {
   listDelayedGroups: { keys: ['scheduled', 'groups', 'delayedGroups'], argv: ['groupPrefix', 'now'] },
@@ -90,55 +96,17 @@ export const INSPECT_SCRIPTS = {
   updatePayload: { file: 'inspect/update-payload', keys: ['task'], argv: ['old', 'new', 'waitingGroup', 'fairGroup'] },
   beginDeletion: {
     file: 'inspect/begin-deletion',
-    keys: [
-      'active',
-      'paused',
-      'pending',
-      'scheduled',
-      'retry',
-      'archived',
-      'completed',
-      'groups',
-      'aggregationSets',
-      'waitingTasks',
-      'runs',
-      'batches',
-      'fairRing',
-      'fairHeld',
-    ],
+    keys: ['active', 'paused', 'pending', ...STORED, 'runs', 'batches', ...TURNS],
     argv: ['force', 'now'],
   },
   deleteSome: {
     file: 'inspect/delete-some',
-    keys: [
-      'pending',
-      'scheduled',
-      'retry',
-      'archived',
-      'completed',
-      'groups',
-      'aggregationSets',
-      'waitingTasks',
-      'fairRing',
-      'fairHeld',
-    ],
+    keys: ['pending', ...STORED, ...TURNS],
     argv: ['taskPrefix', 'groupPrefix', 'limit', 'fairGroup'],
   },
   sweepQueue: {
     file: 'inspect/sweep-queue',
-    keys: [
-      'pending',
-      'active',
-      'scheduled',
-      'retry',
-      'archived',
-      'completed',
-      'groups',
-      'aggregationSets',
-      'waitingTasks',
-      'fairRing',
-      'fairHeld',
-    ],
+    keys: ['pending', 'active', ...STORED, ...TURNS],
     argv: ['guards'],
   },
   readPosition: {
