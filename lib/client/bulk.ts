@@ -14,25 +14,23 @@ interface Item {
   readonly task: PreparedTask;
 }
 
-type Failure = Extract<EnqueueOutcome, { ok: false }>;
-
 type OpenBatches = Map<string, Requests<Item>>;
 
 /** The part of the client that a bulk calls. */
-interface BulkCalls<R> {
+interface BulkCalls {
   /** Prepares task `index`; an error thrown is that task's result. */
   prepare(index: number): PreparedTask;
   /** Called right before a batch is sent to a queue. */
   beforeSend(lane: Lane, queue: string): void;
   /** Reports a task the broker has replied about. */
-  resultOf(task: PreparedTask, status: EnqueueReply): R;
+  resultOf(task: PreparedTask, status: EnqueueReply): EnqueueOutcome;
 }
 
 /**
  * One `enqueueMany`: prepares tasks as they are needed, collects them by queue, and sends them in
  * batches. The batches of a queue are sent in order; an error affects only the tasks it is about.
  */
-export class Bulk<R extends EnqueueOutcome> {
+export class Bulk {
   /** By queue. */
   private readonly open: ByLane<OpenBatches> = {
     plain: new Map(),
@@ -42,20 +40,20 @@ export class Bulk<R extends EnqueueOutcome> {
   };
   /** The calls under way, oldest first. None rejects. */
   private readonly sending: Promise<void>[] = [];
-  private readonly results: (R | Failure)[];
+  private readonly results: EnqueueOutcome[];
 
   constructor(
     private readonly producers: ByLane<Producing>,
     private readonly limits: CallLimits,
     private readonly count: number,
-    private readonly calls: BulkCalls<R>,
+    private readonly calls: BulkCalls,
     private readonly flight: Flight,
   ) {
     this.results = Array.from({ length: count });
   }
 
   /** One result per task, in order. Never rejects. */
-  async run(): Promise<(R | Failure)[]> {
+  async run(): Promise<EnqueueOutcome[]> {
     for (let index = 0; index < this.count; index++) {
       const task = this.tryPrepare(index);
       if (!task) continue;

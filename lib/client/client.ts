@@ -22,7 +22,7 @@ import type { EnqueueReply } from '../enqueue/producing.js';
 import type { AsynqClientOptions, ClientBroker, ClientHooks } from './client-options.js';
 import { LinkedWork } from './linked-work.js';
 import { Sender } from './sender.js';
-import type { EnqueueManyOptions, DefinedItem, EnqueueOptions, NamedItem, PayloadArguments } from './types.js';
+import type { DefinedItem, EnqueueManyOptions, EnqueueOptions, NamedItem, PayloadArguments } from './types.js';
 
 /**
  * Enqueues tasks. A task is stored when the promise resolves.
@@ -156,7 +156,7 @@ export class AsynqClient {
     first: unknown,
     second?: unknown,
     third?: EnqueueOptions<never> & EnqueueManyOptions,
-  ): Promise<EnqueueResult[] | EnqueueOutcome[]> {
+  ): Promise<EnqueueOutcome[]> {
     this.requireOpen();
     return this.track(this.sender.sendMany(this.calls.many(first, second, third)));
   }

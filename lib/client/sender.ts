@@ -89,11 +89,11 @@ export class Sender {
    * @param queue of all of them, for the trace; `undefined`: each has its own
    * @param infos `false`: results without infos
    */
-  sendMany({ count, prepare, queue, infos }: PreparedCall): Promise<EnqueueResult[] | EnqueueOutcome[]> {
+  sendMany({ count, prepare, queue, infos }: PreparedCall): Promise<EnqueueOutcome[]> {
     const { events, tracing } = this.hooks;
     const span = tracing?.startEnqueueMany(count, queue);
     const scope = this.hooks.transactions?.current?.();
-    const outcomes = (results: EnqueueResult[]): EnqueueOutcome[] => (infos ? results : results.map(outcomeOf));
+    const toResult = infos ? (result: EnqueueResult): EnqueueOutcome => result : outcomeOf;
     const bulk = new Bulk(
       this.producers,
       CALL_LIMITS,
@@ -105,16 +105,12 @@ export class Sender {
           return task;
         },
         beforeSend: (lane, queue) => this.coalescers[lane].flush(queue), // single calls made before this one go first
-        resultOf: (task, status): EnqueueOutcome => {
-          const result = resultOf(task, status, events);
-          return infos ? result : outcomeOf(result);
-        },
+        resultOf: (task, status) => toResult(resultOf(task, status, events)),
       },
       this.flight,
     );
-    const run = scope
-      ? this.held!.many(scope, count, (index) => injected(prepare(index), span)).then(outcomes)
-      : bulk.run();
+    const held = scope && this.held!.many(scope, count, (index) => injected(prepare(index), span));
+    const run = held ? held.then((results) => results.map(toResult)) : bulk.run();
     if (!span) return run;
     void run.then(
       (results) => endSpan(span, results),

@@ -34,7 +34,7 @@ export interface EntryContext {
   readonly events: AsynqEvents;
   readonly relay: Pick<Relay, 'carry'>;
   readonly tracing: Tracing | undefined;
-  /** For the timers of all entries together. */
+  /** That of the broker, with the timers of all entries together. */
   readonly clock: Clock;
   /** The next and previous time of an entry have changed. */
   readonly onChange: () => void;
@@ -122,7 +122,7 @@ export class Entry {
   }
 
   private now(): number {
-    return this.context.broker.clock.now();
+    return this.context.clock.now();
   }
 
   private onError(error: unknown): void {

@@ -34,8 +34,8 @@ local LIMIT_RETRY_MS = 100
 local MIN_WAIT_SECONDS, TASKS_PER_EXTRA_SECOND, MAX_WAIT_SECONDS = 60, 10, 3600
 
 local call, try, type = redis.call, redis.pcall, type
--- The keys of the names of the waitlists in which tasks wait, and of the tasks in them, when one is joined.
-local waitlists, held
+-- The keys of the names of the waitlists in which tasks wait, and of the tasks in them, and what all keys begin with, when one is joined.
+local waitlists, held, base
 local pending, paused_key, active, lease, processed_on, processed_total, failed_on, failed_total, retry, archived, completed, rate, links =
   unpack(KEYS, 1, 13)
 -- KEYS after those: the hashes of the tasks to settle.
@@ -49,7 +49,7 @@ local take, count = tonumber(take_text), tonumber(count_text)
 -- Puts a task into a waitlist, whose size before is `size`. Made when it is needed.
 local defer
 local function make_defer()
-  local base = string.sub(task_prefix, 1, -#'t:' - 1)
+  base = string.sub(task_prefix, 1, -#'t:' - 1)
   waitlists, held = base .. 'waitlists', base .. 'held'
   function defer(id, key, waitlist, list, size)
     local seconds = MIN_WAIT_SECONDS + math.floor(size / TASKS_PER_EXTRA_SECOND)
@@ -113,7 +113,7 @@ if take > 0 and limits ~= '' then
     call('ZCARD', retry)
     call('SCARD', waitlists)
     call('ZCARD', held)
-    local prefix = string.sub(task_prefix, 1, -#'t:' - 1) .. 'waiting:'
+    local prefix = base .. 'waiting:'
     for i = 1, #asides, 2 do
       local list = prefix .. asides[i + 1]
       aside[asides[i]] = { waitlist = asides[i + 1], list = list, size = call('ZCARD', list), count = 0 }
@@ -272,7 +272,7 @@ else
       if F then F.put_back(id) else call('RPUSH', pending, id) end
       backlog = backlog + 1
     elseif kind == WAIT then
-      local waitlist = string.sub(item.key, #task_prefix - #'t:' + #'waiting:' + 1)
+      local waitlist = string.sub(item.key, #base + #'waiting:' + 1)
       defer(id, key, waitlist, item.key, call('ZCARD', item.key))
     end
     if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end

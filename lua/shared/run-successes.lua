@@ -206,7 +206,7 @@ do
     return all, fields, counts
   end
 
-  -- The id of the task of a step, by that of the task of another step of the run, whose name has so many bytes.
+  -- The id of the task of a step, by that of the task of another step of the run; `size`: bytes of the name of that one.
   local function task_beside(task, size, name)
     return sub(task, 1, #task - size) .. (find(name, '/', 1, true) and string.gsub(name, '/', '~') or name)
   end

@@ -6,7 +6,7 @@ import type { ActiveTask } from './active-task.js';
 import { Limiter } from './limiter.js';
 import type { LimiterDeps } from './waitlist.js';
 
-/** Limiters that nobody uses are looked for when there are so many more than were left the last time. */
+/** Limiters that nobody uses are looked for when there are this many more than twice what was left the last time. */
 const MAX_UNUSED = 1_000;
 
 /** The limiters of one scope whose limits hold per key: one for each key that runs, or is known to wait, here. */
