@@ -108,9 +108,9 @@ const scenarios: Scenario[] = [
     ...sizes,
     systems: ['ours, replicated', 'ours, acknowledged'],
   })),
-  ...composed('flows of 10 and a parent', 'flow', 10, n(5_000)),
-  ...composed('flows of 2,000 and a parent', 'flow', 2_000, smoke ? 1 : 25),
-  ...composed('chains of 100', 'chain', 100, smoke ? 2 : 500),
+  ...composed('flows of 10 and a parent', 'flow', 10, n(15_000)),
+  ...composed('flows of 2,000 and a parent', 'flow', 2_000, smoke ? 1 : 75),
+  ...composed('chains of 100', 'chain', 100, smoke ? 2 : 1_500),
   ...composed('a batch of 100,000', 'batch', 1, n(100_000), ['ours', 'ours, no batch']),
   {
     title: 'composition: end to start ms',

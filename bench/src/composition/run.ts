@@ -9,7 +9,7 @@ const composers: Record<string, (port: number) => Promise<Composer>> = {
 };
 
 /** Flows and chains that are added and run before the measured ones, for the JavaScript compiler. */
-const WARM_TASKS = 5_000;
+const WARM_TASKS = 30_000;
 
 /** Tasks that run at the same time. */
 const CONCURRENCY = 100;
