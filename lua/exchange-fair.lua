@@ -14,7 +14,8 @@
 --   11 completed
 --   12 rate
 --   13 links
---   14… as exchange.lua; then those of shared/fair.lua
+--   14 running
+--   15… as exchange.lua; then those of shared/fair.lua
 -- ARGV
 --   1 taskPrefix
 --   2 now: seconds
@@ -25,7 +26,7 @@
 --   7 limits
 --   8 since
 --   9 results
---   10… as exchange.lua, those of shared/fair.lua before the members
+--   10… as exchange.lua, those of shared/fair.lua before the steps
 -- Returns
 --   as exchange.lua; before the backlog the milliseconds until a key that its own limit holds back may have room, 0 when there is none
 

@@ -15,8 +15,9 @@
 --   10 archived
 --   11 completed
 --   12 rate
---   13 links: exists when the queue has links, see shared/links.lua
---   14… the hash of each task to settle; then, for each settlement that names one, its lock or its waitlist
+--   13 links
+--   14 running: this or `links` exists when the queue has links, see shared/links.lua
+--   15… the hash of each task to settle; then, for each settlement that names one, its lock or its waitlist
 -- ARGV
 --   1 taskPrefix
 --   2 now: seconds
@@ -27,7 +28,7 @@
 --   7 limits: empty, or "active rate window": active tasks in the fleet, and starts per window of milliseconds; 0 is no limit; then, when some are put aside, behind a space, packed: types of tasks, each with its waitlist
 --   8 since: '1' also returns since when each claimed task was pending; else empty
 --   9 results: packed, those of tasks that are done, in the order of the settlements ('' without one); empty when there are none
---   10… the fences: see shared/fence.lua; then per settlement but a plain `done`: index, kind, '1' if it names a key, message, time ('1': a revoked task), result; for `exchangeLinked` the members among those that are done: see shared/only-members.lua
+--   10… the fences: see shared/fence.lua; then per settlement but a plain `done`: index, kind, '1' if it names a key, message, time ('1': a revoked task), result; for `exchangeLinked` those that are done and are steps of runs of this place: see L.take_successes; and members: see shared/only-members.lua
 -- Returns
 --   nil from `exchange` when the queue has links: nothing was read or written, `exchangeLinked` does it;
 --   from that, while there are links: an array of what follows, who watches each claimed task (two values, see L.links_of), and the

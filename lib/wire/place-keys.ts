@@ -1,12 +1,12 @@
 /** The kinds of keys that links have in a place. */
 const LINK_KEY =
-  /^(?:links|outbox|timers|links_lease|links_progress|runs|batches)$|^(?:early|mark|waiters|watchers|run|batch|part|offer):/;
+  /^(?:links|outbox|timers|links_lease|links_progress|runs|running|batches)$|^(?:early|mark|waiters|watchers|run|batch|part|offer):/;
 
 /** The keys of links in one place, all ours: a queue, or the marks of a task type. They share the hash tag `{place}`. */
 export class PlaceKeys {
   /** `asynq:{place}:` */
   readonly base: string;
-  /** Who is notified of the end of which task. It exists while the queue has links. */
+  /** Who is notified of the end of which task, but for most steps of runs. While it exists the queue has links. */
   readonly links: string;
   /** Parcels to other places that have not been delivered. */
   readonly outbox: string;
@@ -15,6 +15,8 @@ export class PlaceKeys {
   /** The runs of workflows that live here, by the time of their start. */
   readonly runs: string;
   readonly runPrefix: string;
+  /** Those of them whose steps may have tasks, by what the ids of these tasks begin with. While it exists the queue has links. */
+  readonly running: string;
   /** The right to keep the links of this place. */
   readonly linksLease: string;
   /** How far the keeper of this place has come. */
@@ -29,6 +31,7 @@ export class PlaceKeys {
     this.timers = `${this.base}timers`;
     this.runs = `${this.base}runs`;
     this.runPrefix = `${this.base}run:`;
+    this.running = `${this.base}running`;
     this.linksLease = `${this.base}links_lease`;
     this.linksProgress = `${this.base}links_progress`;
     this.batches = `${this.base}batches`;

@@ -18,7 +18,7 @@
 --   the parcels, packed as in deliver.lua
 
 L.open(ARGV[1], ARGV[2], ARGV[3])
-if not L.has_links then return '' end
+if not L.has_links and not L.has_runs then return '' end
 for i = 4, #ARGV do
   L.guard(L.notice, ARGV[i])
 end

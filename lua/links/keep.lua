@@ -74,7 +74,7 @@ end
 -- 2. Tasks that ended without a notice: the latest of them at once, any in the course of some passes
 -- (two, unless there are very many links).
 
-if L.has_links then
+if L.has_links or L.has_runs then
   local since = tonumber(seen) or now
   local first, last = since + TECHNICAL - MARGIN, now + TECHNICAL + MARGIN
   for _, id in ipairs(call('ZRANGE', L.archived, '+inf', since - MARGIN, 'BYSCORE', 'REV', 'LIMIT', 0, limit)) do
@@ -119,7 +119,7 @@ end
 
 -- 4. What is left.
 
-local left = call('HLEN', L.links) + call('HLEN', L.outbox) + call('ZCARD', L.waiting) + call('ZCARD', L.timers)
+local left = call('HLEN', L.links) + call('HLEN', L.running) + call('HLEN', L.outbox) + call('ZCARD', L.waiting) + call('ZCARD', L.timers)
 local empty = 0
 if left > 0 then
   call('HSET', progress, 'links', links_cursor or '0', 'outbox', bytes > 0 and page[1] or outbox_cursor or '0', 'seen', ARGV[2])

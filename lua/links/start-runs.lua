@@ -10,7 +10,8 @@
 --   7 archived
 --   8 completed
 --   9 runs
---   10… the hash of each run
+--   10 running
+--   11… the hash of each run
 -- ARGV
 --   1 taskPrefix
 --   2 now: seconds
@@ -27,11 +28,12 @@
 local call = redis.call
 L.open(ARGV[1], ARGV[2], ARGV[3])
 call('ZCARD', KEYS[9])
-for i = 10, #KEYS do
+local HASHES = 10
+for i = HASHES + 1, #KEYS do
   call('HLEN', KEYS[i])
 end
 
-local R, tasks = L.runs, {}
+local R, tasks, running = L.runs, {}, {}
 
 local function prepare(id, started, first, text)
   local position, task, queue = tonumber(text), {}, nil
@@ -55,16 +57,17 @@ local function prepare(id, started, first, text)
 end
 
 local statuses, at = {}, 5
-for i = 10, #KEYS do
+for i = HASHES + 1, #KEYS do
   local key, id, started, due = KEYS[i], unpack(ARGV, at, at + 2)
   local first = at + 4
   local ready_at = first + tonumber(ARGV[at + 3])
   local ready = tonumber(ARGV[ready_at])
   local later = ARGV[ready_at + 1 + ready]
   at = ready_at + 2 + ready
-  statuses[i - 9] = 0
+  statuses[i - HASHES] = 0
   if call('EXISTS', key) == 0 then
-    statuses[i - 9] = 1
+    statuses[i - HASHES] = 1
+    running[#running + 1], running[#running + 2] = R.task_of(id, ''), id
     for from = first, ready_at - 1, 1000 do
       call('HSET', key, unpack(ARGV, from, math.min(from + 999, ready_at - 1)))
     end
@@ -75,8 +78,12 @@ for i = 10, #KEYS do
     end
     if later ~= '' then L.defer('begin ' .. id .. ' ' .. started, { kind = 'begin', what = 'first', run = id, since = started }, later) end
   elseif ARGV[4] == '1' and call('ZSCORE', KEYS[9], id) == started then
-    statuses[i - 9] = 1 -- an earlier call of this sender has the same time
+    statuses[i - HASHES] = 1 -- an earlier call of this sender has the same time
   end
+end
+for from = 1, #running, 1000 do
+  call('HSET', KEYS[10], unpack(running, from, math.min(from + 999, #running)))
+  L.has_runs = true
 end
 L.find_absent(tasks)
 for i = 1, #tasks do

@@ -36,10 +36,10 @@ local MIN_WAIT_SECONDS, TASKS_PER_EXTRA_SECOND, MAX_WAIT_SECONDS = 60, 10, 3600
 local call, try, type = redis.call, redis.pcall, type
 -- The keys of the names of the waitlists in which tasks wait, and of the tasks in them, and what all keys begin with, when one is joined.
 local waitlists, held, base
-local pending, paused_key, active, lease, processed_on, processed_total, failed_on, failed_total, retry, archived, completed, rate, links =
-  unpack(KEYS, 1, 13)
+local pending, paused_key, active, lease, processed_on, processed_total, failed_on, failed_total, retry, archived, completed, rate, links, running_key =
+  unpack(KEYS, 1, 14)
 -- KEYS after those: the hashes of the tasks to settle.
-local HASHES = 13
+local HASHES = 14
 -- What goes into a command unchanged goes as the text it came as: Redis writes a number of Lua with 17 digits.
 local task_prefix, now, now_nanos, expiry, take_text, count_text, limits, since_wanted, results = unpack(ARGV, 1, 9)
 local take, count = tonumber(take_text), tonumber(count_text)
@@ -73,11 +73,11 @@ end
 
 local backlog = call('LLEN', pending)
 if F then backlog = F.backlog(backlog) end
-local paused, linked = call('EXISTS', paused_key, links), false
+local paused, linked = call('EXISTS', paused_key, links, running_key), false
 if paused == 0 then
   paused = false
 else
-  linked = paused == 2
+  linked = paused > 1
   paused = call('EXISTS', paused_key) == 1
   linked = linked or not paused
   if paused then take = 0 end
@@ -92,9 +92,9 @@ if linked and not L then return nil end
 if not linked then L = nil end
 if L then
   L.open(task_prefix, now, now_nanos)
-  function L.reply(list, claimed, counts)
+  function L.reply(list, claimed, steps, counts)
     local batches, found = '', {}
-    if claimed then batches, found = L.links_of(claimed) end
+    if claimed then batches, found = L.links_of(claimed, steps) end
     return { counts and cmsgpack.pack(list, counts) or cmsgpack.pack(list), batches, found, L.parcels() }
   end
 end
@@ -279,7 +279,7 @@ else
   end
   if F then F.left(ids, number) end
   if L then -- results are read from the hashes
-    local linked, details = L.take_successes(ids, items, number, #special == 0)
+    local linked, details = L.take_successes(ids, items, number, lost > 0)
     for n = 1, #linked do
       local id, item = linked[n], details[n]
       if type(item) ~= 'table' then
@@ -356,6 +356,8 @@ end
 
 
 local with_since = since_wanted == '1'
+-- The links that the hashes of the claimed tasks have, in order.
+local steps = L and L.has_runs and {} or nil
 local leases, popped, n, bytes, running, at, put_aside = {}, 0, 0, 0, 0, lost + 3, 0
 
 -- What waits for a limit that is reached is not claimed for nothing. The type is the first field of a message.
@@ -376,10 +378,13 @@ repeat
   for i = 1, #ids do
     local id = ids[i]
     local key = task_prefix .. id
-    local message, since
+    local message, since, step
     if with_since then
-      local fields = try('HMGET', key, 'msg', 'pending_since')
-      if fields.err then message = fields else message, since = fields[1], fields[2] or '' end
+      local fields = try('HMGET', key, 'msg', 'pending_since', 'step')
+      if fields.err then message = fields else message, since, step = fields[1], fields[2] or '', fields[3] end
+    elseif steps then
+      local fields = try('HMGET', key, 'msg', 'step')
+      if fields.err then message = fields else message, step = fields[1], fields[2] end
     else
       message = try('HGET', key, 'msg')
     end
@@ -388,6 +393,7 @@ repeat
         call('HSET', key, 'state', 'active')
         if F then call('HDEL', key, 'pending_since', 'group', 'turn') else call('HDEL', key, 'pending_since') end
         taken, n = taken + 1, n + 1
+        if steps then steps[n] = step end
         ids[taken], leases[2 * n - 1], leases[2 * n] = id, expiry, id
         reply[at + 1], reply[at + 2] = id, message
         at = at + 2
@@ -427,12 +433,12 @@ if n > 0 then
 end
 if F then F.finish(reply) end
 if put_aside == 0 then
-  if L then return L.reply(reply, leases) end
+  if L then return L.reply(reply, leases, steps) end
   return cmsgpack.pack(reply)
 end
 local counts = {}
 for i = 1, #asides, 2 do
   counts[#counts + 1] = aside[asides[i]].count
 end
-if L then return L.reply(reply, leases, counts) end
+if L then return L.reply(reply, leases, steps, counts) end
 return cmsgpack.pack(reply, counts)

@@ -20,7 +20,8 @@ do
     L.pending, L.scheduled, L.archived = L.base .. 'pending', L.base .. 'scheduled', L.base .. 'archived'
     L.completed, L.waiting = L.base .. 'completed', L.base .. 'g:asynq:waiting'
     L.links, L.outbox, L.timers = L.base .. 'links', L.base .. 'outbox', L.base .. 'timers'
-    L.has_links = call('HLEN', L.links) > 0
+    L.running = L.base .. 'running'
+    L.has_links, L.has_runs = call('HLEN', L.links) > 0, call('HLEN', L.running) > 0
     call('HLEN', L.outbox)
     call('LLEN', L.pending)
     for _, set in ipairs({ L.scheduled, L.archived, L.completed, L.waiting, L.timers }) do

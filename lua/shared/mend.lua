@@ -70,6 +70,7 @@ do
     local run = R.load(id, names)
     local options = R.options(run)
     R.touch(run)
+    R.note_running(run)
     if options.reason then
       run.state, run.ended = 'c', now
       R.set_timer(run, options)

@@ -52,11 +52,7 @@ do
       call('SET', lock, task.id, 'NX', 'EX', task.uniqueTtl)
       call('HSET', key, 'unique_key', lock)
     end
-    if task.link then
-      L.add_link(task.id, task.link)
-    elseif task.watchers and #task.watchers > 0 then
-      L.add_watchers(task.id, task.watchers)
-    end
+    if task.watchers and #task.watchers > 0 then L.add_watchers(task.id, task.watchers) end
     if task.after then
       call('HSET', key, 'msg', task.message)
       L.await(task.id, task.after, task.processAt)
@@ -64,7 +60,12 @@ do
       call('HSET', key, 'msg', task.message, 'state', 'scheduled')
       call('ZADD', L.scheduled, task.processAt, task.id)
     else
-      call('HSET', key, 'msg', task.message, 'state', 'pending', 'pending_since', L.now_nanos)
+      local link = task.link and L.new_link(task.id, task.link)
+      if link then
+        call('HSET', key, 'msg', task.message, 'state', 'pending', 'pending_since', L.now_nanos, 'step', link)
+      else
+        call('HSET', key, 'msg', task.message, 'state', 'pending', 'pending_since', L.now_nanos)
+      end
       L.fresh[#L.fresh + 1] = task.id
     end
     return 'enqueued', true

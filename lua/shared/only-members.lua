@@ -12,6 +12,7 @@ do
   -- Of each batch of this place, false or the queue where it lives, as far as it was read; those whose members have ended.
   local homes, ends = {}, {}
   local settled = table.remove(ARGV)
+  L.ended_steps = table.remove(ARGV)
   local opened
 
   local function leave()
@@ -25,7 +26,7 @@ do
     opened = { task_prefix, now, now_nanos }
     L.base = string.sub(task_prefix, 1, -3)
     local links = L.base .. 'links'
-    if call('HLEN', links) > MOST_BATCHES then return leave() end
+    if call('HLEN', links) > MOST_BATCHES or call('EXISTS', L.base .. 'running') == 1 then return leave() end
     local fields = call('HGETALL', links)
     for i = 1, #fields, 2 do
       if fields[i + 1] ~= '1' then return leave() end

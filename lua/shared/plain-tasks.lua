@@ -18,29 +18,30 @@ do
   -- Creates tasks of steps with nothing special, as far as there is none with such an id. `list` has five values for each, `length` in
   -- all: id, link, message, the id of the run, the step. Calls `refused` with run, step and status of each that is not created.
   function L.create_plain(list, length, refused)
-    local ids, keys, links, n, prefix = {}, {}, {}, 0, L.task_prefix
+    local ids, keys, n, prefix = {}, {}, 0, L.task_prefix
     for i = 1, length, 5 do
       local id = list[i]
       n = n + 1
-      ids[n], keys[n], links[n] = id, prefix .. id, list[i + 1]
+      ids[n], keys[n] = id, prefix .. id
     end
     local absent = true
     for first = 1, n, 1000 do
       absent = absent and call('EXISTS', unpack(keys, first, first + 999 < n and first + 999 or n)) == 0
     end
-    if absent then
-      L.link_steps(ids, links, n)
+    -- Somebody may have watched a task of such an id before.
+    if absent and not L.has_links then
       local fresh, now = L.fresh, L.now_nanos
       local last = #fresh
       for i = 1, n do
-        call('HSET', keys[i], 'msg', list[5 * i - 2], 'state', 'pending', 'pending_since', now)
+        local at = 5 * i
+        call('HSET', keys[i], 'msg', list[at - 2], 'state', 'pending', 'pending_since', now, 'step', list[at - 3])
         fresh[last + i] = ids[i]
       end
       return
     end
     for i = 1, n do
       local at = 5 * i
-      local status = L.guard(L.create, { id = ids[i], link = links[i], message = list[at - 2] })
+      local status = L.guard(L.create, { id = ids[i], link = list[at - 3], message = list[at - 2], is_absent = absent })
       if status ~= 'enqueued' then refused(list[at - 1], list[at], status) end
     end
   end

@@ -62,6 +62,16 @@ do
     call('ZADD', L.timers, string.format('%.0f', at), 'run ' .. run.id)
   end
 
+  -- Whether its steps may have tasks that nobody has seen the end of.
+  function R.note_running(run)
+    local prefix = R.task_of(run.id, '')
+    if run.state == 's' and run.failed == 0 then
+      call('HDEL', L.running, prefix)
+    else
+      call('HSET', L.running, prefix, run.id)
+    end
+  end
+
   function R.note_end(run, options)
     L.note_run(run.id, cjson.encode({ name = options.name or '' }), R.pack_counts(run))
   end
@@ -80,6 +90,7 @@ do
       R.set(run, 'o', cjson.encode(options))
     end
     R.set_timer(run, options)
+    R.note_running(run)
     if run.state ~= 'r' then R.note_end(run, options) end
   end
 end

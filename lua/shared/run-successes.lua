@@ -74,68 +74,73 @@ do
     return start and start <= LONGEST_NAMES + 1 and '\0' .. sub(d, 1, start - 1) or ''
   end
 
-  -- A list of each run with steps that have succeeded, in order, and by its id: the id, that of the task of the first step, its L.hint, and when
-  -- there are others behind it a list of those, each with the position where its steps begin; from FIRST on what is to be written: field
-  -- and value each, four per step.
+  -- A list of each run with steps that have succeeded, in order, and by its id: the id, what the ids of its tasks begin with, the L.hint of the
+  -- first step, and when there are others behind it a list of those, each with the position where its steps begin; from FIRST on what is to
+  -- be written: field and value each, four per step.
   local lists, by_run, count = {}, {}, 0
   local FIRST = 5
 
-  -- The list of a run with a further step that has succeeded, how long it is, and whether it has others.
-  local function list_of(run, task, hint, many)
+  -- The list of a run with `more` further steps that have succeeded, and how long it is.
+  local function list_of(run, prefix, hint, more)
     local list = by_run[run]
     if list then
-      local more, length = list[4], #list
-      if (more and more[#more - 1] or list[3]) ~= hint then
-        more = more or {}
-        list[4] = more
-        more[#more + 1], more[#more + 2] = hint, length + 1
+      local others, length = list[4], #list
+      if (others and others[#others - 1] or list[3]) ~= hint then
+        others = others or {}
+        list[4] = others
+        others[#others + 1], others[#others + 2] = hint, length + 1
       end
-      return list, length, true
+      return list, length
     end
-    if many then
+    if more > 1 then
       list = { unpack(NOTHING, 1, ROOM) }
-      list[1], list[2], list[3], list[4] = run, task, hint, false
+      list[1], list[2], list[3], list[4] = run, prefix, hint, false
     else
-      list = { run, task, hint, false, nil, nil, nil, nil }
+      list = { run, prefix, hint, false, nil, nil, nil, nil }
     end
     count = count + 1
     by_run[run], lists[count] = list, list
-    return list, FIRST - 1, many
+    return list, FIRST - 1
   end
 
-  -- The first `size` of these tasks have ended; those with false, or a text as their result, in `details` have just succeeded: all of them
-  -- when `plainly`. Deals with members of batches and steps of runs among those that nobody else watches: most linked tasks. Returns the
-  -- others that have links, and their details. Call it before their hashes are deleted.
-  function L.take_successes(all, details, size, plainly)
-    if size > 0 and (byte(all[1]) == BATCH or byte(all[size]) == BATCH) then
-      L.load_parts()
-      all, details, size = L.take_members(all, details, size)
-    end
-    prepare()
-    local values, left, left_details, n, members = L.values, {}, {}, 0, false
-    -- What the link before began with, up to the field, where more than one step of a run has ended; its run, its hint, what STEP has then.
-    local head, from, run, hint, how, without, with
-    local list, at, many = nil, 0, false
+  -- The id of the task of a step: `prefix` is what those of its run begin with.
+  local function task_of(prefix, name)
+    return prefix .. (find(name, '/', 1, true) and string.gsub(name, '/', '~') or name)
+  end
+
+  -- What has links of these tasks, by id; nil when nothing has.
+  local function read_links(ids, size)
+    local watched
     for first = 1, size, 1000 do
       local last = first + 999 < size and first + 999 or size
-      local found, gone, m = call('HMGET', L.links, unpack(all, first, last)), {}, 0
+      local found = call('HMGET', L.links, unpack(ids, first, last))
       for i = first, last do
-        local id, link, detail, field = all[i], found[i - first + 1], details[i], nil
-        if link and (plainly or not detail or type(detail) == 'string') then
-          if head and find(link, head, 1, true) == 1 then
-            field = sub(link, from)
-          else
-            run, field, hint, from = L.parse_link(link)
-            head = false
-            if field then
-              list, at, many = list_of(run, id, hint, many)
-              how, without, with = sub(hint, HINT_STEP, HINT_NAMES - 1) .. WAITS_FOR_NONE, nil, nil
-              head = many and sub(link, 1, from - 1)
-            end
-          end
+        local link = found[i - first + 1]
+        if link then
+          watched = watched or {}
+          watched[ids[i]], L.values[ids[i]] = link, link
         end
-        if field then
-          local result, ended = detail or L.result_of(id), nil
+      end
+    end
+    return watched
+  end
+
+  -- The steps whose tasks have just succeeded, as far as the caller knows, packed: '1' when there may be others; then per run its id, the L.hint of
+  -- the steps, what the ids of the tasks begin with, how many there are, and field and result of each. Takes those of them that
+  -- `ids`, if given, has by the ids of their tasks, and notes them there.
+  local function take_steps(steps, ids)
+    local at = 2
+    while at < #steps do
+      local run, hint, prefix, more = steps[at], steps[at + 1], steps[at + 2], tonumber(steps[at + 3])
+      local how, without, with = sub(hint, HINT_STEP, HINT_NAMES - 1) .. WAITS_FOR_NONE, nil, nil
+      local list, length
+      for from = at + 4, at + 2 + 2 * more, 2 do
+        local field, result = steps[from], steps[from + 1]
+        local id = (ids or result == '') and task_of(prefix, sub(field, 3))
+        if not ids or ids[id] == false then
+          if not list then list, length = list_of(run, prefix, hint, more) end
+          if result == '' then result = L.result_of(id) end
+          local ended
           if result == '' then
             without = without or succeeded .. how
             ended = without
@@ -143,16 +148,64 @@ do
             with = with or with_result .. how
             ended = with
           end
-          list[at + 1], list[at + 2], list[at + 3], list[at + 4] = field, ended, 'v' .. sub(field, 2), result
-          at, m = at + 4, m + 1
-          gone[m] = id
-        elseif link or byte(id) == BATCH then
-          n = n + 1
-          left[n], left_details[n], values[id] = id, detail, link
-          members = members or not link
+          list[length + 1], list[length + 2], list[length + 3], list[length + 4] = field, ended, 'v' .. sub(field, 2), result
+          length = length + 4
+          if ids then ids[id] = true end
         end
       end
-      if m > 0 then call('HDEL', L.links, unpack(gone)) end
+      at = at + 4 + 2 * more
+    end
+  end
+
+  -- Whether the hash of a task says that it is a step.
+  local function is_step(id)
+    return L.has_runs and type(try('HGET', L.task_prefix .. id, 'step')) == 'string'
+  end
+
+  -- How many steps these are.
+  local function count_steps(steps)
+    local at, n = 2, 0
+    while at < #steps do
+      local more = tonumber(steps[at + 3])
+      n, at = n + more, at + 4 + 2 * more
+    end
+    return n
+  end
+
+  -- The first `size` of these tasks have ended; those with false, or a text as their result, in `details` have just succeeded. Deals with members
+  -- of batches and steps of runs among those that nobody else watches: most linked tasks. `lost`: not all that the caller has sent are among
+  -- them. Returns the others that may have links, and their details. Call it before their hashes are deleted.
+  function L.take_successes(all, details, size, lost)
+    if L.has_links and size > 0 and (byte(all[1]) == BATCH or byte(all[size]) == BATCH) then
+      L.load_parts()
+      all, details, size = L.take_members(all, details, size)
+    end
+    prepare()
+    local steps = L.ended_steps ~= '' and cmsgpack.unpack(L.ended_steps) or NOTHING
+    local watched, known = L.has_links and read_links(all, size), count_steps(steps)
+    if known == size and not watched and not lost then
+      take_steps(steps)
+      return NOTHING, NOTHING
+    end
+    local ids = nil
+    if known > 0 then
+      ids = {}
+      for i = 1, size do
+        local id, detail = all[i], details[i]
+        if not (watched and watched[id]) and type(detail) ~= 'table' then ids[id] = false end
+      end
+      take_steps(steps, ids)
+    end
+    local left, left_details, n, members = {}, {}, 0, false
+    local unknown = steps[1] == '1'
+    for i = 1, size do
+      local id, detail = all[i], details[i]
+      local link, member = watched and watched[id], L.has_links and byte(id) == BATCH
+      if not (ids and ids[id]) and (link or member or (unknown or type(detail) == 'table') and is_step(id)) then
+        n = n + 1
+        left[n], left_details[n] = id, detail
+        members = members or member and not link
+      end
     end
     if not members then return left, left_details end
     L.load_parts()
@@ -206,11 +259,6 @@ do
     return all, fields, counts
   end
 
-  -- The id of the task of a step, by that of the task of another step of the run; `size`: bytes of the name of that one.
-  local function task_beside(task, size, name)
-    return sub(task, 1, #task - size) .. (find(name, '/', 1, true) and string.gsub(name, '/', '~') or name)
-  end
-
   -- Whether the steps to write are ready. Only where a step of the run has failed, somebody may have damaged one that still has a task.
   local function are_ready(key, list)
     local fields = {}
@@ -238,20 +286,24 @@ do
     return at
   end
 
-  -- The timers of runs that have ended: score and name each.
-  local timers = {}
+  -- The timers of runs that have ended: score and name each; and what the ids of the tasks begin with of those in which no step has failed.
+  local timers, over = {}, {}
 
   function L.write_timers()
     for first = 1, #timers, 1000 do
       call('ZADD', L.timers, unpack(timers, first, first + 999 < #timers and first + 999 or #timers))
     end
-    timers = {}
+    for first = 1, #over, 1000 do
+      call('HDEL', L.running, unpack(over, first, first + 999 < #over and first + 999 or #over))
+    end
+    timers, over = {}, {}
   end
 
   -- A run with these options and counts has succeeded.
-  local function note_success(id, options, counts)
+  local function note_success(id, options, counts, prefix)
     local n = #timers
     timers[n + 1], timers[n + 2] = kept_until(options), 'run ' .. id
+    if sub(counts, FAILED_AT, BAD_AT - 1) == NO_STEP then over[#over + 1] = prefix end
     L.note_run(id, options, counts)
   end
 
@@ -273,7 +325,7 @@ do
     local how = sub(waiting, POLICY_AT, FLAGS_AT) .. since
     c = pack('<c1I4', 'r', open - 1) .. begun .. NONE .. rest
     call('HSET', key, 'c', c, list[5], list[6], list[7], list[8], after, ready .. how .. WAITS_FOR_NONE)
-    L.begin_plain(list[1], name, task_beside(list[2], #list[5] - 2, name), message, rest .. how .. sub(waiting, STEP_SIZE + 1))
+    L.begin_plain(list[1], name, task_of(list[2], name), message, rest .. how .. sub(waiting, STEP_SIZE + 1))
     return true
   end
 
@@ -328,16 +380,18 @@ do
     end
     set[n + 1], set[n + 2] = 'c', c
     call('HSET', key, unpack(set, FIRST, n + 2))
-    if options then note_success(id, options, c) end
+    if options then note_success(id, options, c, list[2]) end
     for i = 1, m, 3 do
       local name = begins[i]
-      L.begin_plain(id, name, task_beside(list[2], #list[FIRST] - 2, name), begins[i + 1], begins[i + 2])
+      L.begin_plain(id, name, task_of(list[2], name), begins[i + 1], begins[i + 2])
     end
     return true
   end
 
-  -- Leaves these ends to run-steps.lua. What apply has added is not an end.
+  -- Leaves these ends to run-steps.lua, unless the run is a later one of this id. What apply has added is not an end.
   local function leave(list, length)
+    local c = try('HGET', L.base .. 'run:' .. list[1], 'c')
+    if type(c) == 'string' and #c == R.COUNTS_SIZE and sub(c, STARTED_AT, STARTED_AT + 7) ~= sub(list[3], 1, 8) then return end
     for at = FIRST, length, 4 do
       R.post_end(list[1], sub(list[at], 3), true, nil, list[at + 3])
     end

@@ -3,6 +3,8 @@ do
   local call, try, type = redis.call, redis.pcall, type
   local R = L.runs
   local DELETED = 'deleted'
+  -- How many fields of runs one pass of the keeper looks at, per thing that it looks at otherwise.
+  local LOOKED_AT = 6
   local UNCLAIMED = { pending = true, scheduled = true, retry = true }
 
   local function key_of(w)
@@ -20,6 +22,7 @@ do
 
   -- The watchers of a task, where that of the run of `w` is among them (nil when it is none of them), and whether they were notified.
   local function watchers_for(id, w)
+    L.has_runs = true -- `running` may no longer have the run
     local list, told = L.read_watchers(id)
     if not list then return {}, nil end
     for i = 1, #list do
@@ -187,8 +190,71 @@ do
     R.post_to_tasks(run, begun, 'archived')
     R.forget(run)
     call('UNLINK', run.key)
+    call('HDEL', L.running, R.task_of(run.id, ''))
     call('ZREM', L.base .. 'runs', run.id)
     call('ZREM', L.timers, 'run ' .. run.id)
+  end
+
+  local function is_begun(step)
+    return is_ready(step) and step.plain and step.ready_at > 0
+  end
+
+  -- The step of a run of this place whose task has this id, by the id; nil when there is none.
+  local function step_of(id)
+    local stop = string.find(id, '~', 1, true)
+    while stop do
+      local prefix = string.sub(id, 1, stop)
+      local run_id = try('HGET', L.running, prefix)
+      if type(run_id) == 'string' then
+        local name = string.gsub(string.sub(id, stop + 1), '~', '/')
+        local run = R.load(run_id, { name })
+        if run and run.steps[name] then return run, name end
+      end
+      stop = string.find(id, '~', stop + 1, true)
+    end
+  end
+
+  -- The task of this id is gone, and nobody has noticed its end. Returns whether a run waits for it.
+  function R.notice_gone(id)
+    local run, name = step_of(id)
+    if not run or not is_begun(run.steps[name]) then return false end
+    R.post_end(run.id, name, false, DELETED)
+    return true
+  end
+
+  -- Finds tasks of steps that are gone, of some runs, in random order. Returns how many.
+  L.audits[#L.audits + 1] = function(limit)
+    local settled, budget = 0, LOOKED_AT * limit
+    local runs = L.has_runs and call('HRANDFIELD', L.running, limit, 'WITHVALUES') or {}
+    for i = 2, #runs, 2 do
+      if budget <= 0 then break end
+      local id = runs[i]
+      local fields, names = try('HRANDFIELD', L.base .. 'run:' .. id, budget), {}
+      for j = 1, fields.err and 0 or #fields do
+        local name = string.match(fields[j], '^s:(.*)$')
+        if name then names[#names + 1] = name end
+      end
+      budget = budget - #names - 1
+      local steps, keys, begun = R.peek(id, names), {}, {}
+      for j = 1, #names do
+        local step = steps[names[j]]
+        if step and is_begun(step) then
+          keys[#keys + 1], begun[#begun + 1] = L.task_prefix .. R.task_of(id, names[j]), names[j]
+        end
+      end
+      for from = 1, #keys, 1000 do
+        local to = math.min(from + 999, #keys)
+        if call('EXISTS', unpack(keys, from, to)) <= to - from then
+          for j = from, to do
+            if call('EXISTS', keys[j]) == 0 then
+              R.post_end(id, begun[j], false, DELETED)
+              settled = settled + 1
+            end
+          end
+        end
+      end
+    end
+    return settled
   end
 
   L.due.run = function(id)
@@ -198,6 +264,7 @@ do
       return
     end
     local options = R.options(run)
+    R.note_running(run)
     if run.ended > 0 then
       if R.kept_until(run, options) <= L.seconds then return R.delete(run, names) end
       return R.set_timer(run, options)

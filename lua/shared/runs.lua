@@ -150,6 +150,14 @@ do
     return R.with_counts(id, key, counts, steps)
   end
 
+  -- These steps of a run, by name, as Redis has them: also where this script has read the run, and is about to change it.
+  function R.peek(id, names)
+    local fields, steps = {}, {}
+    add_fields(fields, names)
+    add_steps(steps, names, nil, fields, #fields > 0 and read(L.base .. 'run:' .. id, fields) or {}, 1)
+    return steps
+  end
+
   -- Whether this script has read the run.
   function R.is_read(id)
     return runs[id] ~= nil

@@ -84,9 +84,14 @@ do
     local known -- what is known of a member
     if not list then
       local batch, number = L.member_of(id)
-      if not batch then return 0 end
-      known = L.end_of_member(batch, number)
-      told = known ~= nil
+      if batch then
+        known = L.end_of_member(batch, number)
+        told = known ~= nil
+      elseif not L.has_runs or call('EXISTS', key) == 1 or not L.runs.notice_gone(id) then
+        return 0
+      else
+        return 1
+      end
     end
     local state, unseen = try('HGET', key, 'state'), may_be_unseen(list)
     if unseen and type(state) == 'string' and state ~= 'active' and state ~= 'completed' then L.retain_again(id) end

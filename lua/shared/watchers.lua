@@ -65,7 +65,7 @@ do
   -- A task has ended: tells who watches it. Call it before its hash is deleted. `result` is the result, if any. `gone`: a failed
   -- task that is not kept, so that no rerun can follow.
   function L.ended(id, ok, reason, result, gone)
-    if not L.has_links then return end
+    if not L.has_links and not L.has_runs then return end
     local list = L.known_link(id)
     local run, step = L.read_step_link(list or '')
     if not run then -- a step of a run is no member
@@ -117,14 +117,9 @@ do
     end
   end
 
-  -- The new task of a step has this link.
+  -- The run of this link watches the new task, too.
   function L.add_link(id, link)
-    local before = L.link_of(id)
-    if before and not L.read_step_link(before) then
-      local run, step = L.read_step_link(link)
-      L.add_watchers(id, { step_watcher(run, step) })
-    else
-      L.set_link(id, link)
-    end
+    local run, step = L.read_step_link(link)
+    L.add_watchers(id, { step_watcher(run, step) })
   end
 end

@@ -24,12 +24,12 @@ const FIELDS = new Set([
   'superseded_by',
 ]);
 
-/** What links add to a task, see lua/shared/waits.lua. */
-const LINK_FIELD = /^(?:after|left|cancelled|w\d+)$/;
+/** What links add to a task, see lua/shared/waits.lua and link-fields.lua. */
+const LINK_FIELD = /^(?:after|left|cancelled|step|w\d+)$/;
 
 /** Keys of links, after the tag: the tests of links look at them. */
 const LINK_KEY =
-  /^(?:links|outbox|timers|links_lease|links_progress|runs|batches|g:asynq:waiting|(?:early|followed|mark|waiters|run|batch|part|offer):.*)$/s;
+  /^(?:links|outbox|timers|links_lease|links_progress|runs|running|batches|g:asynq:waiting|(?:early|followed|mark|waiters|run|batch|part|offer):.*)$/s;
 
 /** The place of the marks of a type is no queue. */
 const isLinkKey = (key: string, prefix: string): boolean =>

@@ -28,6 +28,7 @@ import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
 import type { StoredResults } from './stored-results.js';
 import { encodeSettledMembers } from './scripts/settled-members.js';
+import { encodeSettledSteps } from './scripts/settled-steps.js';
 import { encodeSettlements } from './scripts/settlements.js';
 
 /**
@@ -104,7 +105,12 @@ export class RedisConsumer implements ConsumerRole {
     const [unlinked, linked] = isFair ? FAIR_SCRIPTS : PLAIN_SCRIPTS;
     const run = (script: typeof unlinked | typeof linked): Promise<unknown> =>
       this.scripts
-        .run('consume', script, keys, script === linked ? argv.concat(encodeSettledMembers(settle)) : argv)
+        .run(
+          'consume',
+          script,
+          keys,
+          script === linked ? argv.concat(encodeSettledSteps(settle), encodeSettledMembers(settle)) : argv,
+        )
         .catch((error: unknown) => {
           if (wasSent(error)) for (const lease of batch.leases) this.unanswered.add(lease);
           throw error;
@@ -126,7 +132,7 @@ export class RedisConsumer implements ConsumerRole {
       further = await this.markLost(queue, settle, lost, fences, settled);
       for (const index of lost) if (this.wasStored(settle[index - 1]!.lease, now)) settled[index - 1] = 'settled';
     }
-    if (batch.results.length > 0) this.shared.stored.settled(settle, settled);
+    if (batch.hasResults) this.shared.stored.settled(settle, settled);
     const taken = new LeasedTasks(queue, links && new LeasedLinks(queue, batches!, links));
     readTasks(taken, expiresAt, reply, since);
     const putAside = types.size > 0 && reply.hasNextList ? readAside(reply, types) : undefined;

@@ -1,4 +1,5 @@
 import type { Watcher } from '../../links.js';
+import { type LeasedStep, type StepsOfRun } from './task-lease.js';
 import { RecurringTexts } from '../../../wire/recurring-texts.js';
 import { readJson } from './json.js';
 import { PackedReader } from './packed-reader.js';
@@ -13,8 +14,10 @@ const TIME_SIZE = 8;
 /** What the link of a step begins with, and that of a task whose watchers know of its failure. */
 const STEP = 'r'.charCodeAt(0);
 const TOLD = '-'.charCodeAt(0);
-/** What the field of a step begins with. */
+/** What the field of a step begins with, and where a link has the run. */
 const FIELD = 's:';
+const RUN_AT = 2;
+const NO_BYTES = Buffer.alloc(0);
 
 /** Who watches the tasks that a script has leased, as L.links_of of links.lua returns it. */
 export class LeasedLinks {
@@ -39,12 +42,39 @@ export class LeasedLinks {
     this.members = members;
   }
 
+  /** As TaskLease has it, of the last task. */
+  step: LeasedStep | null | undefined = null;
+  private steps: StepsOfRun | undefined;
+  /** The link that these were read from. */
+  private last: Buffer = NO_BYTES;
+
   /** Who watches the next task; undefined when nobody does. */
   next(id: string): readonly Watcher[] | undefined {
     const link = this.links[this.index++];
+    this.step = null;
     if (!link) return this.members && this.batchOf(id);
     const start = link[0] === TOLD ? 1 : 0;
-    return link[start] === STEP ? stepOf(this.queue, link, start) : readWatchers(link.toString('utf8', start));
+    if (link[start] !== STEP) return readWatchers(link.toString('utf8', start));
+    this.step = undefined;
+    if (start === 0) return this.stepOf(link, id);
+    const steps = this.stepsOf(link.subarray(start), id);
+    return steps ? [watcherOf(this.queue, steps, nameOf(link, steps, start))] : [];
+  }
+
+  /** Links of steps that began together are the same up to the name. */
+  private stepOf(link: Buffer, id: string): readonly Watcher[] {
+    const { steps } = this;
+    const isLike = steps !== undefined && link.length > steps.headSize && isSame(link, this.last, steps.headSize);
+    const found = isLike ? steps : this.stepsOf(link, id);
+    if (!found) return []; // it is damaged
+    const name = nameOf(link, found, 0);
+    this.step = { steps: found, name };
+    return [watcherOf(this.queue, found, name)];
+  }
+
+  private stepsOf(link: Buffer, id: string): StepsOfRun | undefined {
+    this.last = link;
+    return (this.steps = readLink(link, id));
   }
 
   /** Members that a server gets together are mostly of one batch. */
@@ -62,16 +92,34 @@ const isWatcher = (one: unknown): boolean => typeof one === 'object' && one !== 
 
 const readWatchers = (text: string): readonly Watcher[] => readJson<Watcher[]>(text, []).filter(isWatcher);
 
-/** The step of a run of this queue, as link-fields.lua has it: what is behind the time only scripts read. */
-function stepOf(queue: string, link: Buffer, start: number): readonly Watcher[] {
-  const first = start + 3 + link[start + 1]!;
-  let hint = first + 1;
-  while (hint < link.length && link[hint - 1] !== 0) hint++;
-  const size = link[start + 2]!;
-  const last = hint + size + FIELD.length;
-  if (!(last <= link.length && size >= TIME_SIZE)) return []; // it is damaged
-  const run = RUNS.read(link, first, hint - 1);
-  return [
-    { k: 'r', to: queue, run, since: String(link.readDoubleLE(hint)), step: STEPS.read(link, last, link.length) },
-  ];
+/** A link as link-fields.lua has it; undefined when it is damaged. */
+function readLink(link: Buffer, id: string): StepsOfRun | undefined {
+  const size = link[1] ?? 0;
+  const stop = link.indexOf(0, RUN_AT);
+  const headSize = stop + 1 + size + FIELD.length;
+  if (!(stop > 0 && size >= TIME_SIZE && headSize < link.length)) return undefined;
+  return {
+    run: RUNS.read(link, RUN_AT, stop),
+    since: String(link.readDoubleLE(stop + 1)),
+    hint: Buffer.from(link.subarray(stop + 1, stop + 1 + size)), // the link is a view of the whole reply
+    idPrefix: id.slice(0, id.length - STEPS.read(link, headSize, link.length).length),
+    headSize,
+  };
 }
+
+/** From the end, where links of other runs differ. */
+function isSame(one: Buffer, other: Buffer, size: number): boolean {
+  for (let i = size - 1; i >= 0; i--) if (one[i] !== other[i]) return false;
+  return true;
+}
+
+const nameOf = (link: Buffer, { headSize }: StepsOfRun, start: number): string =>
+  STEPS.read(link, start + headSize, link.length);
+
+const watcherOf = (queue: string, { run, since }: StepsOfRun, step: string): Watcher => ({
+  k: 'r',
+  to: queue,
+  run,
+  since,
+  step,
+});

@@ -1,9 +1,10 @@
 import { UndecodableMessageError } from '../../../errors.js';
 import { decodeTaskMessage } from '../../../wire/codec.js';
-import type { DamagedTask, Lease, LeasedTask } from '../../broker.js';
+import type { DamagedTask, LeasedTask } from '../../broker.js';
 import { readNanoseconds } from './arguments.js';
 import type { LeasedLinks } from './leased-links.js';
 import type { PackedReader } from './packed-reader.js';
+import { TaskLease } from './task-lease.js';
 
 /** Divides what a script has leased into tasks and damaged tasks. */
 export class LeasedTasks {
@@ -24,8 +25,8 @@ export class LeasedTasks {
     const start = reader.enter();
     const end = reader.offset;
     const pendingSince = since ? readNanoseconds(reader.text()) : undefined;
-    const lease: Lease = { queue: this.queue, id, expiresAt, renewing: undefined };
     const links = this.links?.next(id);
+    const lease = new TaskLease(this.queue, id, expiresAt, this.links ? this.links.step : null);
     try {
       const message = decodeTaskMessage(bytes, start, end, id);
       if (message.id !== id) throw foreignMessage(id, message.id);

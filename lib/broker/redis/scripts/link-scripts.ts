@@ -20,7 +20,7 @@ export const LINK_SCRIPTS = {
   check: { file: 'links/check', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
   startRuns: {
     file: 'links/start-runs',
-    keys: [...LINK_KEYS, 'runs'],
+    keys: [...LINK_KEYS, 'runs', 'running'],
     argv: ['taskPrefix', 'now', 'nowNanos', 'resent'],
   },
   growRun: { file: 'links/grow-run', keys: [...LINK_KEYS, 'run'], argv: ['taskPrefix', 'now', 'nowNanos', 'run'] },

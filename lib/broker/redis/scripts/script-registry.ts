@@ -17,6 +17,7 @@ const EXCHANGE = {
     'completed',
     'rate',
     'links',
+    'running',
   ],
   argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'take', 'count', 'limits', 'since', 'results'],
 } as const satisfies ScriptShape;

@@ -41,6 +41,7 @@ export const KEY_TYPES = {
   timers: 'zset',
   run: 'hash',
   runs: 'zset',
+  running: 'hash',
   linksProgress: 'hash',
   linksLease: 'string',
   batch: 'hash',

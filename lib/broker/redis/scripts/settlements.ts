@@ -3,6 +3,7 @@ import type { QueueKeys } from '../../../wire/keys.js';
 import type { Lease, Settlement, StoredResult } from '../../broker.js';
 import { requireSeconds } from './arguments.js';
 import type { Argument } from './script-command.js';
+import { TaskLease } from './task-lease.js';
 
 /** The codes of settlements in exchange.lua. */
 const KIND = {
@@ -29,6 +30,8 @@ export interface EncodedSettlements {
   readonly specials: Argument[];
   /** The results of the others, by index; as many as the settlements when there is one. */
   readonly results: StoredResult[];
+  /** Whether any settlement without arguments has a result, also that of a step. */
+  hasResults: boolean;
   readonly archivedIds: string[];
 }
 
@@ -40,21 +43,26 @@ export function encodeSettlements(batch: readonly Settlement[], queue: QueueKeys
     named: [],
     specials: [],
     results: [],
+    hasResults: false,
     archivedIds: [],
   };
   for (let i = 0; i < batch.length; i++) {
     const item = batch[i]!;
     encoded.leases.push(item.lease);
     encoded.taskKeys.push(queue.taskPrefix + item.lease.id);
-    if (isPlain(item)) addResult(encoded.results, item.result, i, batch.length);
-    else encodeSpecial(item, i + 1, queue, encoded);
+    if (isPlain(item)) {
+      if (item.result !== undefined) encoded.hasResults = true;
+      // Results of steps are in encodeSettledSteps.
+      if (!TaskLease.stepOf(item.lease)) addResult(encoded.results, item.result, i, batch.length);
+    } else encodeSpecial(item, i + 1, queue, encoded);
   }
   return encoded;
 }
 
 type Done = Extract<Settlement, { kind: 'done' }>;
 
-const isPlain = (item: Settlement): item is Done => item.kind === 'done' && item.uniqueKey === '' && !item.revoked;
+export const isPlain = (item: Settlement): item is Done =>
+  item.kind === 'done' && item.uniqueKey === '' && !item.revoked;
 
 function addResult(results: StoredResult[], result: StoredResult | undefined, index: number, count: number): void {
   if (result === undefined) return;
