@@ -52,11 +52,11 @@ const composed = (
     systems,
   }));
 
-/** `--only=uniqueness` chooses these. @param keys that the calls share; 0: each has its own */
+/** `--only=uniqueness` chooses these: in the steady state, see uniqueness.ts. @param keys that the calls share; 0: each has its own */
 const repeated = (what: string, kind: UniquenessKind, keys: number): Scenario => ({
   title: `uniqueness: ${what}`,
   kind,
-  count: n(50_000),
+  count: n(200_000),
   atOnce: keys,
   systems: ['ours', 'bullmq'],
 });
