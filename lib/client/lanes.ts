@@ -5,7 +5,7 @@ import type { Flight } from '../enqueue/flight.js';
 import { LinkedProducer } from '../enqueue/linked-producer.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 import type { BoundedProducing, EnqueueReply, Producing } from '../enqueue/producing.js';
-import { CALL_LIMITS, Requests } from '../enqueue/requests.js';
+import { CALL_LIMITS, Requests, SINGLES_LIMITS } from '../enqueue/requests.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
 import type { ReadRoom } from '../task/queue-settings.js';
@@ -85,7 +85,7 @@ export type EnqueueCoalescer = Coalescer<EnqueueRequest, EnqueueReply>;
 const coalescerOf = (producer: Producing, flight: Flight, oneAtATime = false): EnqueueCoalescer =>
   new Coalescer(
     (queue, requests) => producer.enqueue(queue, requests),
-    () => new Requests(CALL_LIMITS),
+    () => new Requests(oneAtATime ? CALL_LIMITS : SINGLES_LIMITS),
     oneAtATime,
     flight,
   );

@@ -15,6 +15,8 @@ export interface Collected<Request, Reply> {
   /** Of all payloads together. */
   readonly bytes: number;
   hasRoomFor(request: Request): boolean;
+  /** They are sent without waiting for more. */
+  readonly isFull: boolean;
   add(request: Request, owner: Waiter<Reply>): void;
 }
 
@@ -25,11 +27,14 @@ export interface Collected<Request, Reply> {
  * callbacks that are ready: a single one is not delayed, and loops that one reply resumes share the
  * next call (a microtask would run between them). While a call is under way, they are collected
  * until `setImmediate`: the requests of a busy web server arrive in separate turns of the event
- * loop, and sending their tasks one by one costs three times the CPU.
+ * loop, and sending their tasks one by one costs three times the CPU. A call that is full is sent at
+ * once: Redis works on it while this process prepares the next.
  */
 export class Coalescer<Request, Reply> {
   private readonly open = new Map<string, Collected<Request, Reply>>();
   private readonly sending = new Set<Promise<void>>();
+  /** `flushAll` will run. */
+  private isScheduled = false;
 
   /** @param call returns one reply per request, in order */
   constructor(
@@ -52,10 +57,11 @@ export class Coalescer<Request, Reply> {
         batch = undefined;
       }
       if (!batch) {
-        if (this.open.size === 0) this.scheduleFlush();
+        if (!this.isScheduled) this.scheduleFlush();
         this.open.set(queue, (batch = this.collect()));
       }
       batch.add(request, { resolve, reject });
+      if (batch.isFull) this.flush(queue);
     });
   }
 
@@ -76,12 +82,14 @@ export class Coalescer<Request, Reply> {
   }
 
   private scheduleFlush(): void {
+    this.isScheduled = true;
     if (this.sending.size === 0) nextTick(this.flushAll);
     else if (this.oneAtATime) void Promise.all(this.sending).then(this.flushAll);
     else setImmediate(this.flushAll);
   }
 
   private readonly flushAll = (): void => {
+    this.isScheduled = false;
     for (const queue of this.open.keys()) this.flush(queue);
   };
 

@@ -10,6 +10,12 @@ export interface CallLimits {
 /** One call takes Redis a few microseconds per task: one with 500 tasks blocks it for some 2 ms. */
 export const CALL_LIMITS: CallLimits = { tasks: 500, bytes: 1 << 20 };
 
+/**
+ * Of single tasks that come together. So many share the costs of a call well enough, and Redis works on them while this process prepares
+ * the next, and resumes the callers of those before.
+ */
+export const SINGLES_LIMITS: CallLimits = { tasks: 50, bytes: CALL_LIMITS.bytes };
+
 /** Requests for one queue that are sent together, each with the owner of its status. */
 export class Requests<Owner> {
   readonly requests: EnqueueRequest[] = [];
@@ -21,6 +27,11 @@ export class Requests<Owner> {
   hasRoomFor(request: EnqueueRequest): boolean {
     const { tasks, bytes } = this.limits;
     return this.requests.length < tasks && this.bytes + request.message.payload.length <= bytes;
+  }
+
+  get isFull(): boolean {
+    const { tasks, bytes } = this.limits;
+    return this.requests.length >= tasks || this.bytes >= bytes;
   }
 
   add(request: EnqueueRequest, owner: Owner): void {

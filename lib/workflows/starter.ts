@@ -25,6 +25,10 @@ class Runs implements Collected<SizedRun, Status> {
     return this.steps + run.steps.length <= MAX_STEPS && this.bytes + bytes <= MAX_BYTES;
   }
 
+  get isFull(): boolean {
+    return this.steps >= MAX_STEPS || this.bytes >= MAX_BYTES;
+  }
+
   add(request: SizedRun, owner: Waiter<Status>): void {
     this.requests.push(request);
     this.owners.push(owner);

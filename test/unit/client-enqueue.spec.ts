@@ -150,8 +150,8 @@ describe('enqueues of one tick', () => {
         await client.enqueue('t');
       }
     };
-    await Promise.all(Array.from({ length: 100 }, (_, n) => loop(n % 5)));
-    expect(broker.calls.map((call) => call.requests.length)).toEqual(Array.from({ length: 10 }, () => 100));
+    await Promise.all(Array.from({ length: 40 }, (_, n) => loop(n % 5)));
+    expect(broker.calls.map((call) => call.requests.length)).toEqual(Array.from({ length: 10 }, () => 40));
   });
 
   it('do not wait for calls under way', async () => {
@@ -189,8 +189,24 @@ describe('enqueues of one tick', () => {
 
   it('are split by number', async () => {
     const { broker, client } = setUp();
-    await Promise.all(Array.from({ length: 1201 }, () => client.enqueue('t')));
-    expect(broker.calls.map((call) => call.requests.length)).toEqual([500, 500, 201]);
+    await Promise.all(Array.from({ length: 121 }, () => client.enqueue('t')));
+    expect(broker.calls.map((call) => call.requests.length)).toEqual([50, 50, 21]);
+  });
+
+  it('are sent within the tick when a call is full, of each queue alone', async () => {
+    const { broker, client } = setUp();
+    const others = Array.from({ length: 49 }, () => client.enqueue('t', 1, { queue: 'other' }));
+    const calls = Array.from({ length: 50 }, () => client.enqueue('t'));
+    expect(broker.calls.map(({ queue, requests }) => [queue, requests.length])).toEqual([['default', 50]]);
+    await Promise.all([...others, ...calls]);
+    expect(broker.calls.map(({ queue }) => queue)).toEqual(['default', 'other']);
+  });
+
+  it('are sent in order when the first call was full', async () => {
+    const { broker, client } = setUp();
+    await Promise.all(Array.from({ length: 75 }, (_, n) => client.enqueue('t', n)));
+    const payloads = broker.requests.map((request) => Number(request.message.payload.toString()));
+    expect(payloads).toEqual(Array.from({ length: 75 }, (_, n) => n));
   });
 
   it('are split by bytes, a large one is sent alone', async () => {
