@@ -17,6 +17,9 @@ local count, id_start = (#KEYS - 4) / 2, #task_prefix + 1
 local HASHES, LOCKS, MESSAGES = 4, 4 + count, 8
 local is_first_call = resent == '0'
 
+local known -- the holders of all locks, once they are read
+-- Includes shared/enqueue-existing.lua
+
 local holders = {} -- the id that the lock of each task holds, or false
 local existing -- how many ids of the call exist, if that is known
 local fresh, delayed, created, superseded = {}, {}, {}, {}
@@ -226,7 +229,7 @@ each_run(function(first, last, policy)
   if policy == ONCE then return end
   for from = first, last, 1000 do
     local to = math.min(from + 999, last)
-    local found = call('MGET', unpack(keys, LOCKS + from, LOCKS + to))
+    local found = known or call('MGET', unpack(keys, LOCKS + from, LOCKS + to))
     for i = from, to do
       local holder = found[i - from + 1]
       holders[i] = holder

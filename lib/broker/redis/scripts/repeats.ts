@@ -101,7 +101,7 @@ export function readRepeats(
   const replies: (RepeatReply | Full)[] = requests.map(() => ENQUEUED);
   const reader = new PackedReader(packed);
   let found = 0;
-  const nextMessage = (): TaskMessage | undefined => readMessage(messages[found++]!);
+  const nextMessage = (id: string): TaskMessage | undefined => readMessage(messages[found++]!, id);
   while (reader.more()) {
     const index = reader.count() - 1;
     replies[index] = readRepeat(reader, requests[index]!, nextMessage);
@@ -112,12 +112,12 @@ export function readRepeats(
 function readRepeat(
   reader: PackedReader,
   { processAt: wanted }: RepeatRequest,
-  nextMessage: () => TaskMessage | undefined,
+  nextMessage: (id: string) => TaskMessage | undefined,
 ): RepeatReply | Full {
   const code = reader.count();
   const id = reader.text();
   const known = FOUND_IN.get(code);
-  if (known) return { status: 'existing', owner: { id, state: known, message: nextMessage(), processAt: undefined } };
+  if (known) return { status: 'existing', owner: { id, state: known, message: nextMessage(id), processAt: undefined } };
   if (code === MOVED) {
     const state = wanted === undefined ? 'pending' : 'scheduled';
     return { status: 'replaced', owner: { id, state, message: undefined, processAt: wanted } };
@@ -126,7 +126,7 @@ function readRepeat(
   const state = readState(reader.text());
   const score = reader.text();
   if (code === FULL) return { pending: Number(score) };
-  const message = status === 'existing' ? nextMessage() : undefined;
+  const message = status === 'existing' ? nextMessage(id) : undefined;
   return { status, owner: { id, state, message, processAt: score === '' ? undefined : readScore(score) } };
 }
 
@@ -136,7 +136,7 @@ export function readLocks(locks: readonly string[], packed: Buffer): StoredLock[
   return locks.flatMap((lock) => {
     const id = reader.text();
     const left = Number(reader.text());
-    const owner = { id, state: readState(reader.text()), message: readMessage(reader.view()) };
+    const owner = { id, state: readState(reader.text()), message: readMessage(reader.view(), id) };
     return id === '' || left === -2 ? [] : { lock, owner, expiresIn: left < 0 ? undefined : left };
   });
 }
@@ -144,10 +144,10 @@ export function readLocks(locks: readonly string[], packed: Buffer): StoredLock[
 const readState = (text: string): TaskState | undefined => TASK_STATES.find((one): one is TaskState => one === text);
 
 /** `undefined` for none, or a damaged one. */
-function readMessage(bytes: Buffer): TaskMessage | undefined {
+function readMessage(bytes: Buffer, id: string): TaskMessage | undefined {
   if (bytes.length === 0) return undefined;
   try {
-    return decodeTaskMessage(bytes);
+    return decodeTaskMessage(bytes, 0, bytes.length, id);
   } catch {
     return undefined;
   }
