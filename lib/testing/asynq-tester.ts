@@ -85,7 +85,7 @@ export class AsynqTester extends TaskLists {
   }
 
   /**
-   * A transaction around `work`, without a database: what `work` enqueues is in `held`. It is enqueued by the commit, when `work` has
+   * A transaction around `work`, without a database: what `work` enqueues is in `uncommitted`. It is enqueued by the commit, when `work` has
    * succeeded, and dropped by the rollback, when it throws. Inside another one it is a savepoint.
    *
    * @returns what `work` returns

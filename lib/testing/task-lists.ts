@@ -77,13 +77,13 @@ export abstract class TaskLists {
    * Tasks that are enqueued in a transaction which has not committed, in the order of the calls: with their states after the commit.
    * Rows that an outbox has written are not among them.
    */
-  held<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<NoInfer<P>>): TestTask<P>[];
-  held<C extends object, M extends MethodName<C>>(
+  uncommitted<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<NoInfer<P>>): TestTask<P>[];
+  uncommitted<C extends object, M extends MethodName<C>>(
     tasks: TasksClass<C>,
     method: M,
     filter?: TaskFilter<MethodPayload<C, M>>,
   ): TestTask<MethodPayload<C, M>>[];
-  held(...choice: ChoiceArguments): TestTask[] {
+  uncommitted(...choice: ChoiceArguments): TestTask[] {
     return this.choose(choice, this.transactions.tasks().map(infoOf));
   }
 

@@ -83,16 +83,16 @@ describe('AsynqTester.transaction', () => {
       const info = await asynq.enqueue(Mail, { n: 1 });
       await asynq.enqueueMany('other', [2, 3], { processIn: '1m' });
       expect(tasks.all()).toEqual([]);
-      expect(tasks.held()).toMatchObject([
+      expect(tasks.uncommitted()).toMatchObject([
         { type: 'mail', state: 'pending', payload: { n: 1 } },
         { type: 'other', state: 'scheduled', payload: 2 },
         { type: 'other', state: 'scheduled', payload: 3 },
       ]);
-      expect(tasks.held(Mail, { payload: { n: 1 } })).toHaveLength(1);
-      expect(tasks.held('other', { payload: 3 })).toHaveLength(1);
+      expect(tasks.uncommitted(Mail, { payload: { n: 1 } })).toHaveLength(1);
+      expect(tasks.uncommitted('other', { payload: 3 })).toHaveLength(1);
       return info.id;
     });
-    expect(tasks.held()).toEqual([]);
+    expect(tasks.uncommitted()).toEqual([]);
     expect(tasks.enqueued(Mail)).toMatchObject([{ id, payload: { n: 1 } }]);
     expect(tasks.enqueued('other')).toHaveLength(2);
   });
@@ -109,7 +109,7 @@ describe('AsynqTester.transaction', () => {
       throw failed;
     });
     expect(await rejection(sync)).toBe(failed);
-    expect([...tasks.held(), ...tasks.all()]).toEqual([]);
+    expect([...tasks.uncommitted(), ...tasks.all()]).toEqual([]);
   });
 
   it('is a savepoint inside another one, and leaves calls outside alone', async () => {
@@ -129,7 +129,7 @@ describe('AsynqTester.transaction', () => {
       await committed;
     });
     await asynq.enqueue(Mail, { n: 4 });
-    await vi.waitFor(() => expect(numbers(AsynqTester.from(app).held(Mail))).toEqual([1, 2]), { interval: 1 });
+    await vi.waitFor(() => expect(numbers(AsynqTester.from(app).uncommitted(Mail))).toEqual([1, 2]), { interval: 1 });
     expect(numbers(tasks.enqueued(Mail))).toEqual([4]);
     commit();
     await transaction;
@@ -147,11 +147,11 @@ describe('AsynqTester.transaction', () => {
       await unit.required(() => asynq.enqueue(Mail, { n: 1 }));
       const undone = unit.required(async () => {
         await asynq.enqueue(Mail, { n: 2 });
-        expect(tasks.held(Mail)).toHaveLength(2);
+        expect(tasks.uncommitted(Mail)).toHaveLength(2);
         throw failed;
       });
       expect(await rejection(undone)).toBe(failed);
-      expect(tasks.held(Mail)).toMatchObject([{ payload: { n: 1 } }]);
+      expect(tasks.uncommitted(Mail)).toMatchObject([{ payload: { n: 1 } }]);
       expect(tasks.all()).toEqual([]);
     });
     expect(tasks.all()).toMatchObject([{ payload: { n: 1 } }]);
@@ -161,7 +161,7 @@ describe('AsynqTester.transaction', () => {
     });
     expect(await rejection(whole)).toBe(failed);
     expect(tasks.all()).toHaveLength(1);
-    expect(tasks.held()).toEqual([]);
+    expect(tasks.uncommitted()).toEqual([]);
   });
 
   it('shows what transactions of the application hold', async () => {
@@ -171,9 +171,9 @@ describe('AsynqTester.transaction', () => {
     );
     await app.get(ClsUnit).required(async () => {
       await app.get(AsynqClient).enqueue(Mail, { n: 1 });
-      expect(tasks.held(Mail)).toMatchObject([{ payload: { n: 1 } }]);
+      expect(tasks.uncommitted(Mail)).toMatchObject([{ payload: { n: 1 } }]);
     });
-    expect(tasks.held()).toEqual([]);
+    expect(tasks.uncommitted()).toEqual([]);
   });
 });
 
@@ -199,7 +199,7 @@ describe('InMemoryOutbox', () => {
     await app.init();
     await outbox.within(undefined, async () => {
       await asynq.enqueue(Mail, { n: 1 });
-      expect(tasks.held(Mail)).toHaveLength(1);
+      expect(tasks.uncommitted(Mail)).toHaveLength(1);
       expect(await outbox.counts()).toMatchObject({ fresh: 1 });
       expect(tasks.all()).toEqual([]);
     });
@@ -221,7 +221,7 @@ describe('InMemoryOutbox', () => {
     await tasks.transaction(async () => {
       await debounced(2);
       await debounced(3);
-      expect(tasks.held(Mail)).toHaveLength(2);
+      expect(tasks.uncommitted(Mail)).toHaveLength(2);
       expect(tasks.enqueued(Mail)).toMatchObject([{ id, payload: { n: 1 } }]);
     });
     expect(tasks.enqueued(Mail)).toMatchObject([{ id, payload: { n: 3 }, state: 'scheduled' }]);
