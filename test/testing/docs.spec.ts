@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 const MEMBERS: Readonly<Record<keyof AsynqTester, true>> = {
   enqueued: true,
   waiting: true,
-  held: true,
+  uncommitted: true,
   archived: true,
   completed: true,
   all: true,
