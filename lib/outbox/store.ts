@@ -67,7 +67,7 @@ export interface ExchangeRequest {
  * called by many processes at once. Times are of the database's clock.
  */
 export interface OutboxStore {
-  /** @throws InvalidOptionError when a table or a column is missing */
+  /** @throws InvalidOptionError when a table, a column or an index is missing */
   check(): Promise<void>;
   /**
    * Writes rows in a transaction of the application.

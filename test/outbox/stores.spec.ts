@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { OutboxStore, OwnedSender } from 'nestjs-asynq/outbox';
+import { outboxSchema, type OutboxStore, type OwnedSender } from 'nestjs-asynq/outbox';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { DatabaseServer } from '../support/database-server.js';
 import { KINDS } from './library-stores.js';
@@ -208,6 +208,20 @@ describe.each(KINDS)('the store of $name', (kind) => {
   it('says so when its table is of another version', async () => {
     await world.sql('ALTER TABLE asynq_outbox DROP COLUMN details');
     await expect(store.check()).rejects.toThrow(/are missing or of another version \(.*details.*\)/);
+  });
+
+  it('names an index that its table does not have, and says how to make it', async () => {
+    const create = outboxSchema(kind.dialect).filter((text) => text.startsWith('CREATE INDEX'));
+    for (const statement of create) {
+      const index = statement.split(' ')[2]!;
+      await world.sql(`DROP INDEX ${index}${kind.dialect === 'mysql' ? ' ON asynq_outbox' : ''}`);
+      await expect(store.check()).rejects.toMatchObject({
+        code: 'ASYNQ_INVALID_OPTION',
+        message: `the table "asynq_outbox" of the outbox has no index "${index}": an older version has made it; run ${statement}`,
+      });
+      await world.sql(statement);
+    }
+    await store.check();
   });
 
   it('refuses what is no transaction', async () => {

@@ -11,8 +11,14 @@ export interface SqlDialect {
   readonly forUpdate: string;
   /** An INSERT of this target and these values that does nothing where there is such a row. */
   insertIfAbsent(into: string): string;
-  /** The statements that make the tables. */
-  schema(table: string): readonly string[];
+  /** Makes the table of rows. */
+  createRows(table: string): string;
+  /** Make its indexes. */
+  createIndexes(table: string): readonly string[];
+  /** Makes the table of senders. */
+  createSenders(table: string): string;
+  /** A SELECT of the names of the indexes that the table of rows has. */
+  indexesOf(table: string): string;
   /** The same INSERT, which notifies relays when it is committed. Absent: the database has no notices. */
   withNotice?(insert: string, channel: string): string;
 }

@@ -9,8 +9,7 @@ export const MYSQL: SqlDialect = {
   skipLocked: 'FOR UPDATE SKIP LOCKED',
   forUpdate: 'FOR UPDATE',
   insertIfAbsent: (into) => `INSERT IGNORE INTO ${into}`,
-  schema: (table) => [
-    `CREATE TABLE ${table} (
+  createRows: (table) => `CREATE TABLE ${table} (
   id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
   queue text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   task_id text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -22,16 +21,21 @@ export const MYSQL: SqlDialect = {
   number bigint,
   error text CHARACTER SET utf8mb4,
   created_at bigint NOT NULL,
-  ended_at bigint,
-  KEY ${indexPrefix(table)}_state (state, id),
-  KEY ${indexPrefix(table)}_taken (sender, state, number),
-  KEY ${indexPrefix(table)}_ended (state, ended_at)
+  ended_at bigint
 ) ENGINE = InnoDB`,
-    `CREATE TABLE ${table}_senders (
+  createIndexes: (table) => [
+    `CREATE INDEX ${indexPrefix(table)}_state ON ${table} (state, id)`,
+    `CREATE INDEX ${indexPrefix(table)}_taken ON ${table} (sender, state, number)`,
+    `CREATE INDEX ${indexPrefix(table)}_ended ON ${table} (state, ended_at)`,
+  ],
+  createSenders: (table) => `CREATE TABLE ${table}_senders (
   id varchar(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   number bigint NOT NULL,
   owner varchar(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   owned_until bigint NOT NULL
 ) ENGINE = InnoDB`,
-  ],
+  indexesOf: (table) => {
+    const [name, schema] = table.split('.').reverse();
+    return `SELECT DISTINCT index_name AS name FROM information_schema.statistics WHERE table_name = '${name}' AND table_schema = ${schema ? `'${schema}'` : 'DATABASE()'}`;
+  },
 };

@@ -10,8 +10,7 @@ export const POSTGRES: SqlDialect = {
   skipLocked: 'FOR UPDATE SKIP LOCKED',
   forUpdate: 'FOR UPDATE',
   insertIfAbsent: (into) => `INSERT INTO ${into} ON CONFLICT DO NOTHING`,
-  schema: (table) => [
-    `CREATE TABLE ${table} (
+  createRows: (table) => `CREATE TABLE ${table} (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   queue text NOT NULL,
   task_id text NOT NULL,
@@ -25,17 +24,20 @@ export const POSTGRES: SqlDialect = {
   created_at bigint NOT NULL,
   ended_at bigint
 )`,
+  createIndexes: (table) => [
     `CREATE INDEX ${indexPrefix(table)}_new ON ${table} (id) WHERE state = 'new'`,
     `CREATE INDEX ${indexPrefix(table)}_ordered ON ${table} (id) WHERE state = 'ordered'`,
     `CREATE INDEX ${indexPrefix(table)}_taken ON ${table} (sender, number) WHERE state = 'taken'`,
     `CREATE INDEX ${indexPrefix(table)}_poisoned ON ${table} (id) WHERE state = 'poisoned'`,
     `CREATE INDEX ${indexPrefix(table)}_ended ON ${table} (ended_at) WHERE state IN (${REMOVED})`,
-    `CREATE TABLE ${table}_senders (
+  ],
+  createSenders: (table) => `CREATE TABLE ${table}_senders (
   id varchar(36) PRIMARY KEY,
   number bigint NOT NULL,
   owner varchar(36) NOT NULL,
   owned_until bigint NOT NULL
 )`,
-  ],
+  indexesOf: (table) =>
+    `SELECT c.relname::text AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = '${table}'::regclass AND i.indisvalid`,
   withNotice: (insert, channel) => `WITH inserted AS (${insert}) SELECT pg_notify('${channel}', '')`,
 };

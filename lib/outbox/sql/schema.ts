@@ -31,5 +31,6 @@ export function outboxSchema(dialect: OutboxDialect, table = 'asynq_outbox'): re
   if (dialect === 'sqlite' && table.includes('.')) {
     throw new InvalidOptionError(`a table of SQLite has no schema before its name: ${describe(table)}`);
   }
-  return DIALECTS[dialect].schema(table);
+  const { createRows, createIndexes, createSenders } = DIALECTS[dialect];
+  return [createRows(table), ...createIndexes(table), createSenders(table)];
 }

@@ -20,6 +20,9 @@ import { Tables } from './tables.js';
 /** Rows of one INSERT. */
 const ROWS_PER_STATEMENT = 500;
 
+/** PostgreSQL cuts longer names. */
+const POSTGRES_NAME_LENGTH = 63;
+
 /** Senders that are shown. */
 const MOST_SENDERS = 100;
 
@@ -77,6 +80,7 @@ export class SqlStore implements OutboxStore {
         { cause },
       );
     }
+    await this.checkIndexes();
   }
 
   async insert(tx: unknown, rows: readonly NewRow[]): Promise<void> {
@@ -145,6 +149,22 @@ export class SqlStore implements OutboxStore {
 
   close(): void {
     this.database.close?.();
+  }
+
+  /** Nothing fails without an index, but relays read the whole table again and again. */
+  private async checkIndexes(): Promise<void> {
+    const { dialect, name } = this.tables;
+    const rows = await this.do(only({ text: dialect.indexesOf(name), values: [] }));
+    const found = new Set(rows.map((row) => String(row['name'])));
+    const missing = dialect.createIndexes(name).filter((statement) => {
+      const index = statement.split(' ', 3)[2]!;
+      return !found.has(index) && !found.has(index.slice(0, POSTGRES_NAME_LENGTH));
+    });
+    if (missing.length === 0) return;
+    const names = missing.map((statement) => `"${statement.split(' ', 3)[2]}"`).join(', ');
+    throw new InvalidOptionError(
+      `the table "${name}" of the outbox has no index ${names}: an older version has made it; run ${missing.join('; ')}`,
+    );
   }
 
   private do<T>(work: Work<T>): Promise<T> {

@@ -10,8 +10,7 @@ export const SQLITE: SqlDialect = {
   skipLocked: '',
   forUpdate: '',
   insertIfAbsent: (into) => `INSERT INTO ${into} ON CONFLICT DO NOTHING`,
-  schema: (table) => [
-    `CREATE TABLE ${table} (
+  createRows: (table) => `CREATE TABLE ${table} (
   id integer PRIMARY KEY AUTOINCREMENT,
   queue text NOT NULL,
   task_id text NOT NULL,
@@ -25,16 +24,18 @@ export const SQLITE: SqlDialect = {
   created_at integer NOT NULL,
   ended_at integer
 )`,
+  createIndexes: (table) => [
     `CREATE INDEX ${indexPrefix(table)}_new ON ${table} (id) WHERE state = 'new'`,
     `CREATE INDEX ${indexPrefix(table)}_ordered ON ${table} (id) WHERE state = 'ordered'`,
     `CREATE INDEX ${indexPrefix(table)}_taken ON ${table} (sender, number) WHERE state = 'taken'`,
     `CREATE INDEX ${indexPrefix(table)}_poisoned ON ${table} (id) WHERE state = 'poisoned'`,
     `CREATE INDEX ${indexPrefix(table)}_ended ON ${table} (ended_at) WHERE state IN (${REMOVED})`,
-    `CREATE TABLE ${table}_senders (
+  ],
+  createSenders: (table) => `CREATE TABLE ${table}_senders (
   id text PRIMARY KEY,
   number integer NOT NULL,
   owner text NOT NULL,
   owned_until integer NOT NULL
 )`,
-  ],
+  indexesOf: (table) => `SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = '${table}'`,
 };
