@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import type { ComposedKind } from './composition/run.js';
+import type { FairnessKind } from './fairness.js';
 import type { Measurement } from './measurement.js';
 import { readRoundTrip, slower, startProxy } from './round-trip.js';
 import { startPostgres } from './outbox/postgres.js';
@@ -15,7 +16,7 @@ import type { UniquenessKind } from './uniqueness.js';
 
 interface Scenario {
   readonly title: string;
-  readonly kind: 'enqueue' | 'process' | 'slow' | 'latency' | ComposedKind | OutboxKind | UniquenessKind;
+  readonly kind: 'enqueue' | 'process' | 'slow' | 'latency' | ComposedKind | OutboxKind | UniquenessKind | FairnessKind;
   readonly count: number;
   /** Concurrent enqueue calls, concurrent handlers, or the tasks of one flow or chain. */
   readonly atOnce: number;
@@ -60,6 +61,16 @@ const repeated = (what: string, kind: UniquenessKind, keys: number): Scenario =>
   atOnce: keys,
   systems: ['ours', 'bullmq'],
 });
+
+/** `--only=fairness` chooses these. All is compared with a plain queue, or with what equal shares would give. */
+const turns = (what: string, kind: FairnessKind, count: number, systems: readonly string[]): Scenario => ({
+  title: `fairness: ${what}`,
+  kind,
+  count: n(count),
+  atOnce: 50,
+  systems,
+});
+const keyed = ['fair, 10 keys', 'fair, 1,000 keys', 'fair, 100,000 keys', 'plain queue'];
 
 const peers = ['bullmq', 'bee-queue', 'go asynq'];
 /** They store tasks in the transaction of the application. */
@@ -134,6 +145,9 @@ const scenarios: Scenario[] = [
   repeated('existing, 1,000 keys', 'uniqueness-existing', 1_000),
   repeated('debounce, 1,000 keys', 'uniqueness-debounce', 1_000),
   repeated('throttle, 1,000 keys', 'uniqueness-throttle', 1_000),
+  turns('enqueue in bulk of 1000', 'fairness-enqueue', 100_000, keyed),
+  turns('process, c=50', 'fairness-process', 100_000, keyed),
+  turns('small behind large ms', 'fairness-wait-latency', 100_000, ['fair queue', 'plain queue', 'equal shares']),
   { title: 'idle latency ms', kind: 'latency', count: smoke ? 10 : 100, atOnce: 10, systems: everybody },
 ].filter(({ title, kind }, place, all) =>
   smoke && !only ? all.findIndex((other) => other.kind === kind) === place : !only || title.includes(only),
@@ -205,7 +219,7 @@ const figure = (value: number, latency: boolean): string =>
 function row(system: string, scenario: Scenario, runs: readonly Measurement[], reference: number): string[] {
   const latency = scenario.kind.endsWith('latency');
   const value = median(runs.map((run) => run.value));
-  const one = (key: 'cpu' | 'rss' | 'bytes' | 'p95', digits = 0): string => {
+  const one = (key: 'cpu' | 'redis' | 'rss' | 'bytes' | 'p95', digits = 0): string => {
     const values = runs.map((run) => run[key]).filter((entry) => entry !== undefined);
     return values.length > 0 ? median(values).toFixed(digits) : '';
   };
@@ -219,6 +233,7 @@ function row(system: string, scenario: Scenario, runs: readonly Measurement[], r
     ratio,
     one('p95', 2),
     one('cpu', 1),
+    one('redis', 1),
     one('rss'),
     one('bytes'),
   ];
@@ -248,9 +263,21 @@ async function main(): Promise<void> {
   const stopDatabase = needsDatabase ? await startPostgres(databasePort) : undefined;
   process.env['BENCH_POSTGRES_PORT'] = `${databasePort}`;
   const peer = chosen.every(({ kind }) => kind.startsWith('outbox-')) ? 'graphile-worker' : 'bullmq';
-  const against = !asked || asked.includes(peer) ? peer : asked.at(-1)!;
+  const against = asked && !asked.includes(peer) ? asked.at(-1)! : peer;
+  const isMeasured = asked || chosen.some(({ systems }) => systems.includes(peer));
   const rows = [
-    ['scenario', 'system', 'per second', 'min-max', `to ${against}`, 'p95', 'cpu ms/1000', 'rss MB', 'bytes/task'],
+    [
+      'scenario',
+      'system',
+      'per second',
+      'min-max',
+      `to ${isMeasured ? against : 'the last'}`,
+      'p95',
+      'cpu ms/1000',
+      'redis µs',
+      'rss MB',
+      'bytes/task',
+    ],
   ];
   try {
     for (const scenario of chosen) {

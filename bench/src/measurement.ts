@@ -6,6 +6,8 @@ export interface Measurement {
   readonly cpu?: number;
   /** Resident megabytes of the measured process at the end. */
   readonly rss?: number;
+  /** Microseconds of processor time of Redis per task. */
+  readonly redis?: number;
   /** Bytes in Redis per waiting task. */
   readonly bytes?: number;
   /** 95th percentile, for latencies. */

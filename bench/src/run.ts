@@ -5,6 +5,7 @@
 import { Redis } from 'ioredis';
 import type { Measurement } from './measurement.js';
 import { compose, isComposed } from './composition/run.js';
+import { fairness, isFairness } from './fairness.js';
 import { isOutbox, measureOutbox } from './outbox/run.js';
 import { isUniqueness, uniqueness } from './uniqueness.js';
 import { makePayload, type Handle, type System } from './system.js';
@@ -114,6 +115,7 @@ async function main(): Promise<void> {
   if (isOutbox(scenario)) return finish(await measureOutbox(name, scenario, port, count));
   if (isComposed(scenario)) return finish(await compose(name, scenario, port, count, concurrency));
   if (isUniqueness(scenario)) return finish(await uniqueness(name, scenario, port, count, concurrency));
+  if (isFairness(scenario)) return finish(await fairness(name, scenario, port, count, concurrency, warm));
   const system = await systems[name]!(port);
   const measured =
     scenario === 'enqueue'
