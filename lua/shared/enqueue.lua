@@ -83,6 +83,7 @@ end
 local locks, ttls, places, sets, later, fair, delayed_groups = {}, {}, {}, {}, {}, F and {}, nil
 local every_lock = {}
 local next_key, next_argument = count + 4, count + 6
+local fair_keys, fair_groups = {}, {}
 for i = 1, count do
   local route = string.byte(routes, i)
   if route < LOWER_CASE then
@@ -102,7 +103,13 @@ for i = 1, count do
       later[i], delayed_groups = ARGV[next_argument], KEYS[#KEYS]
       next_argument = next_argument + 1
     elseif route == FAIR then
-      fair[i] = string.match(places[i], '^%S+ %d+ %d+ %d+ (.+)$')
+      local share = places[i]
+      local key = fair_keys[share]
+      if not key then
+        key = string.match(share, '^%S+ %d+ %d+ %d+ (.+)$')
+        if key then fair_keys[share], fair_groups[key] = key, F.group_of(key) end
+      end
+      fair[i] = key
     end
   end
 end
@@ -149,7 +156,7 @@ for i = 1, count do
       end
       pending[#pending + 1] = id
     elseif F and fair[i] then
-      call('HSET', key, 'msg', ARGV[i + 5], 'state', 'aggregating', 'pending_since', ARGV[3], 'group', F.group_of(fair[i]))
+      call('HSET', key, 'msg', ARGV[i + 5], 'state', 'aggregating', 'pending_since', ARGV[3], 'group', fair_groups[fair[i]])
       F.add(fair[i], place, id)
     elseif not sets[i] then
       call('HSET', key, 'msg', ARGV[i + 5], 'state', 'scheduled')

@@ -77,7 +77,9 @@ do
     return '', ''
   end
 
+  -- Returns the weight of the key. The share of most says nothing but the key.
   local function note_share(key, text)
+    if not has_shares and (text == '' or string.find(text, '^1 0 0 ')) then return 1 end
     local weight, concurrency, rate = share_limits(text)
     if weight ~= 1 or concurrency > 0 or rate > 0 then
       if not has_shares or call('HGET', shares, key) ~= text then call('HSET', shares, key, text) end
@@ -91,49 +93,88 @@ do
   -- Behind the key that is next, as if it had just had its turn: so a key gains nothing by coming again and again.
   local function join(key, weight)
     if has_held and call('ZSCORE', held, key) then return end
-    local first = call('ZRANGE', ring, 0, 0, 'WITHSCORES')[2]
-    if call('ZADD', ring, 'NX', first and string.format('%.17g', first + 1 / weight) or 0, key) == 1 then keys_in_ring = keys_in_ring + 1 end
-  end
-
-  -- Puts tasks into the line of their key, behind those that wait there, or with `front` before them. Their hashes are the caller's.
-  function F.push(key, text, ids, front)
-    local line = lines .. key
-    local ends = try('ZRANGE', line, front and 0 or -1, front and 0 or -1, 'WITHSCORES')
-    if ends.err then
-      call('DEL', line)
-      ends = {}
-    end
-    local at, entries = tonumber(ends[2]), {}
-    if front then
-      at = (at or now_ms * 1000) - #ids
-    else
-      at = math.max(at and at + 1 or 0, now_ms * 1000)
-    end
-    for i = 1, #ids do
-      entries[2 * i - 1], entries[2 * i] = string.format('%.0f', at + i - 1), ids[i]
-    end
-    spread('ZADD', line, entries)
-    change = change + #ids
-    join(key, note_share(key, text))
+    local first = call('ZRANGE', ring, '0', '0', 'WITHSCORES')[2]
+    if call('ZADD', ring, 'NX', first and first + 1 / weight or '0', key) == 1 then keys_in_ring = keys_in_ring + 1 end
   end
 
   -- Tasks that F.push_all puts into the lines of their keys.
-  local added, added_keys = {}, {}
+  local added, added_keys, added_texts = {}, {}, {}
   function F.add(key, text, id)
     local list = added[key]
-    if not list then
-      list = {}
-      added[key], added_keys[#added_keys + 1] = list, key
+    if list then
+      list[#list + 1] = id
+    else
+      added[key], added_keys[#added_keys + 1] = { id }, key
     end
-    list.text, list[#list + 1] = text, id
+    added_texts[key] = text
   end
 
-  function F.push_all()
-    for i = 1, #added_keys do
-      local key = added_keys[i]
-      F.push(key, added[key].text, added[key])
+  -- Whether each of the keys that are added is in a sorted set: false when it is not.
+  local function find_added(set)
+    local found = {}
+    for first = 1, #added_keys, 1000 do
+      local scores = call('ZMSCORE', set, unpack(added_keys, first, math.min(first + 999, #added_keys)))
+      for i = 1, #scores do
+        found[first + i - 1] = scores[i]
+      end
     end
-    added, added_keys = {}, {}
+    return found
+  end
+
+  -- Puts the added tasks into lines, behind those that wait there, or with `front` before them. Their hashes are the caller's. What many
+  -- keys can share is one command for all of them.
+  function F.push_all(front)
+    local count = #added_keys
+    if count == 0 then return end
+    local in_ring, in_held = find_added(ring), has_held and find_added(held)
+    local names, fresh = {}, {}
+    for i = 1, count do
+      local line = lines .. added_keys[i]
+      names[i] = line
+      if not (in_ring[i] or in_held and in_held[i]) then fresh[#fresh + 1] = line end
+    end
+    -- A key that has no turns has no line either, unless Redis has lost something.
+    local all_fresh = true
+    for first = 1, #fresh, 1000 do
+      all_fresh = call('EXISTS', unpack(fresh, first, math.min(first + 999, #fresh))) == 0 and all_fresh
+    end
+    local next_turn, joining = nil, {}
+    if #fresh > 0 then next_turn = call('ZRANGE', ring, '0', '0', 'WITHSCORES')[2] end
+    local place, now_us = front and '0' or '-1', now_ms * 1000
+    for i = 1, count do
+      local key, line = added_keys[i], names[i]
+      local ids, weight = added[key], note_share(key, added_texts[key])
+      local joins = not (in_ring[i] or in_held and in_held[i])
+      local at
+      if not (joins and all_fresh) then
+        local ends = try('ZRANGE', line, place, place, 'WITHSCORES')
+        if ends.err then call('DEL', line) else at = tonumber(ends[2]) end
+      end
+      if front then
+        at = (at or now_us) - #ids
+      else
+        at = at and at + 1 > now_us and at + 1 or now_us
+      end
+      if #ids == 1 then
+        call('ZADD', line, at, ids[1])
+      else
+        local entries = {}
+        for j = 1, #ids do
+          entries[2 * j - 1], entries[2 * j] = at + j - 1, ids[j]
+        end
+        spread('ZADD', line, entries)
+      end
+      change = change + #ids
+      if joins then
+        -- As in `join`: the first of an empty ring has the turn, the others come behind it.
+        joining[#joining + 1] = next_turn and next_turn + 1 / weight or '0'
+        joining[#joining + 1] = key
+        next_turn = next_turn or 0
+      end
+    end
+    spread('ZADD', ring, joining)
+    keys_in_ring = keys_in_ring + #joining / 2
+    added, added_keys, added_texts = {}, {}, {}
   end
 
   -- The hash of a task that is put into a line says so.
@@ -176,11 +217,14 @@ do
     return room, weight, again, concurrency > 0, starts, window, time
   end
 
+  -- That of a key whose share says nothing but the key.
+  local ENDLESS = { math.huge, 1 }
+
   -- Takes up to `count` tasks of the lines, turn by turn. They have left their lines, and have their slots.
   local function draw(count)
-    local got, visited = {}, 0
-    while #got < count and visited < MOST_KEYS do
-      local front = call('ZRANGE', ring, 0, math.min(count - #got, MOST_KEYS) - 1, 'WITHSCORES')
+    local got, total, visited = {}, 0, 0
+    while total < count and visited < MOST_KEYS do
+      local front = call('ZRANGE', ring, '0', math.min(count - total, MOST_KEYS) - 1, 'WITHSCORES')
       local keys = #front / 2
       if keys == 0 then break end
       visited = visited + keys
@@ -197,13 +241,13 @@ do
         end
       end
       -- Whose turn is next, until all turns are given away: `order` from `head` to `tail` is sorted by the turns had.
-      local head, tail, left, gone, back = 1, keys, count - #got, {}, {}
+      local head, tail, left, gone, back = 1, keys, count - total, {}, {}
       while left > 0 and head <= tail do
         local i = order[head]
         head = head + 1
         local room = rooms[i]
         if not room then
-          room = texts[i] and { room_of(names[i], texts[i]) } or { math.huge, 1 }
+          room = texts[i] and { room_of(names[i], texts[i]) } or ENDLESS
           rooms[i] = room
         end
         if picks[i] < room[1] then
@@ -222,24 +266,27 @@ do
       for i = 1, keys do
         local room, key = rooms[i], names[i]
         if room then
-          local popped = picks[i] > 0 and try('ZPOPMIN', lines .. key, picks[i]) or {}
-          if popped.err then popped = {} end
-          local ids = {}
-          for at = 1, #popped, 2 do
-            ids[#ids + 1] = popped[at]
-            got[#got + 1] = popped[at]
+          local wanted, number = picks[i], 0
+          if wanted > 0 then
+            local popped
+            if wanted == 1 then popped = try('ZPOPMIN', lines .. key) else popped = try('ZPOPMIN', lines .. key, wanted) end
+            number = popped.err and 0 or #popped / 2
+            for at = 1, number do
+              total = total + 1
+              got[total] = popped[2 * at - 1]
+            end
           end
-          change = change - #ids
-          if #ids > 0 and room[4] then
-            spread('SADD', running .. key, ids)
-            for at = 1, #ids do
-              call('HSET', slots, ids[at], key)
-              drawn_now[ids[at]] = true
+          change = change - number
+          if number > 0 and room[4] then
+            spread('SADD', running .. key, got, total - number + 1, total)
+            for at = total - number + 1, total do
+              call('HSET', slots, got[at], key)
+              drawn_now[got[at]] = true
             end
             has_slots = true
           end
-          if #ids > 0 and room[5] then count_starts(room[5], #ids, room[6], room[7]) end
-          local waits = #ids == picks[i]
+          if number > 0 and room[5] then count_starts(room[5], number, room[6], room[7]) end
+          local waits = number == wanted
           if waits and room.full then waits = try('ZCARD', lines .. key) ~= 0 end
           if not waits then
             gone[#gone + 1] = key
@@ -249,7 +296,7 @@ do
             call('ZADD', held, string.format('%.0f', room[3]), key)
             has_held = true
           else
-            back[#back + 1] = string.format('%.17g', turns[i])
+            back[#back + 1] = turns[i]
             back[#back + 1] = key
           end
         end
@@ -329,6 +376,7 @@ do
     end
     if #turns < count then
       local drawn = draw(count - #turns)
+      if #turns == 0 then return #drawn > 0 and drawn or nil end
       for i = 1, #drawn do
         turns[#turns + 1] = drawn[i]
       end
@@ -384,7 +432,8 @@ do
     local name, text = F.share_of(type(message) == 'string' and message or '')
     call('HSET', key, 'state', 'aggregating', 'group', group .. name)
     call('HDEL', key, 'turn')
-    F.push(name, text, { id }, true)
+    F.add(name, text, id)
+    F.push_all(true)
   end
 
   -- Writes how many tasks wait in lines; of no line is nothing left behind. A reply gets the milliseconds until a held key may have
