@@ -6,6 +6,7 @@ import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { SystemClock } from '../../lib/clock.js';
 import type { QueueOptions } from '../../lib/server/fetching/queue-options.js';
 import { Server } from '../../lib/server/server.js';
+import type { TaskContext } from '../../lib/task/context.js';
 import type { TaskLimits } from '../../lib/task/limits.js';
 import { request } from '../support/messages.js';
 import { startRedis, type RedisProcess } from '../support/redis.js';
@@ -92,6 +93,51 @@ describe('limits of a queue, several servers on one Redis', () => {
     const key = 'asynq:{default}:rate:160';
     expect(await client.type(key)).toBe('hash');
     expect(await client.pttl(key)).toBeGreaterThan(0);
+  });
+
+  it('rateLimit with limitBy is never exceeded for any key, by any number of servers', async () => {
+    const [partners, max, window, count] = [20, 5, 300, 15];
+    const granted = new Map<string, number[]>();
+    const ran = new Map<string, number>();
+    const work = [];
+    for (let round = 0; round < count; round++) {
+      for (let partner = 0; partner < partners; partner++) {
+        work.push(request({ type: 'sync', payload: Buffer.from(`p${partner}`) }));
+      }
+    }
+    await makeBroker().producer.enqueue('default', work);
+    let left = work.length;
+    await new Promise<void>((resolve) => {
+      const handle = ({ payload }: TaskContext): void => {
+        const key = payload.toString();
+        ran.set(key, (ran.get(key) ?? 0) + 1);
+        if (--left === 0) resolve();
+      };
+      for (let index = 0; index < 3; index++) {
+        const broker = makeBroker();
+        const takeStarts = broker.limiting.takeStarts.bind(broker.limiting);
+        broker.limiting.takeStarts = async (scope, rate, wanted) => {
+          const at = broker.clock.now();
+          const reply = await takeStarts(scope, rate, wanted);
+          granted.set(scope, [...(granted.get(scope) ?? []), ...Array.from({ length: reply.granted }, () => at)]);
+          return reply;
+        };
+        const limitKey = ({ payload }: TaskContext): string => payload.toString();
+        const handlers = [{ pattern: 'sync', handle, limits: { rateLimit: { max, per: window } }, limitKey }];
+        const server = new Server({ broker, handlers });
+        servers.push(server);
+        void server.start();
+      }
+    });
+    expect([...ran.values()]).toEqual(Array.from({ length: partners }, () => count));
+    expect(granted.size).toBe(partners);
+    for (const times of granted.values()) {
+      expect(times.length).toBeGreaterThanOrEqual(count); // no task starts without one
+      times.sort((a, b) => a - b);
+      for (let index = max; index < times.length; index++) {
+        expect(times[index]! - times[index - max]!).toBeGreaterThanOrEqual(window - 1); // `at` is read a moment before the script's time
+      }
+    }
   });
 
   it('rateLimit holds even if the clocks of servers differ, once the one that is ahead has counted', async () => {
