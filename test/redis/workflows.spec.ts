@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { Lease } from '../../lib/broker/broker.js';
+import { taskIdOfStep } from '../../lib/broker/workflows.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { RunSession, step } from '../contract/run-session.js';
 
@@ -76,6 +77,39 @@ describe('a run on Redis', () => {
     ]);
     await settle(9, 10);
     await session.finish('end', 'more');
+    await session.expectNothingLeft();
+  });
+
+  it.for(['wf:1', 'order/17', 'order/a/b'].flatMap((id) => [[id, 'check'] as const, [id, 'keep'] as const]))(
+    'of id %s finds its step by the id of a task that is gone, with its link: %s',
+    async ([id, how], { driver }) => {
+      const session = new RunSession(driver, id);
+      await session.start([step('a', {}, id), step('sub/pay', {}, id), step('end', { after: ['sub/pay'] }, id)]);
+      const gone = taskIdOfStep(id, 'sub/pay');
+      await driver.redis.lrem(driver.keys.pending, 0, gone);
+      await driver.redis.del(driver.keys.task(gone));
+      if (how === 'check') session.took(await session.links.check('default', [gone, `${gone}~`, 'sub~pay', '~']));
+      else await session.keep();
+      await session.relay();
+      expect(await session.states()).toEqual(['running', 'a:ready sub/pay:failed end:cancelled']);
+      await session.finish('a');
+      expect((await session.stored()).state).toBe('failed');
+      await session.expectNothingLeft();
+    },
+  );
+
+  it('of an id that has been used before learns nothing from a task of the earlier one', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a'), step('b', { after: ['a'] })]);
+    const late = (await session.claim('a'))!;
+    session.took(await session.workflows.cancel('default', 'wf:1', 'why'));
+    await driver.redis.del(driver.keyspace.queue('default').run('wf:1'), driver.keyspace.queue('default').runs);
+    driver.clock.advance(1_000);
+    await session.start([step('a'), step('b', { after: ['a'] })]);
+    expect((await session.states())[1]).toBe('a:failed b:cancelled'); // its task has the id
+    await session.end(late, 'done');
+    await session.relay();
+    expect((await session.states())[1]).toBe('a:failed b:cancelled');
     await session.expectNothingLeft();
   });
 

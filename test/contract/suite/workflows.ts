@@ -55,6 +55,26 @@ function exerciseShapes(it: DriverTest): void {
     },
   );
 
+  it.for(['done', 'archive', 'complete'] as const)(
+    'notifies run and waiting task of a step that is watched after it was claimed: %s',
+    async (ending, { driver }) => {
+      const session = new RunSession(driver);
+      await session.start([step('a'), step('b'), step('end', { after: ['a', 'b'] })]);
+      await session.claim('a');
+      const waiting = session.waiting('w', [{ queue: 'default', id: taskIdOfStep('wf:1', 'a') }]);
+      expect(await session.enqueueAfter(waiting)).toBe('enqueued');
+      await session.settle('a', ending);
+      await session.relay();
+      const failed = ending === 'archive';
+      expect((await session.states())[1]).toBe(
+        failed ? 'a:failed b:ready end:cancelled' : 'a:succeeded b:ready end:waiting',
+      );
+      expect((await driver.broker.inspection.getTask('default', 'w'))?.state).toBe(failed ? 'archived' : 'pending');
+      await session.finish('b', ...(failed ? [] : ['end']));
+      expect((await session.stored()).state).toBe(failed ? 'failed' : 'succeeded');
+    },
+  );
+
   it('is a chain whose next step is claimed by the call that ends the one before', async ({ driver }) => {
     const session = new RunSession(driver);
     const names = Array.from({ length: 100 }, (_, n) => `s${n}`);
