@@ -3,12 +3,12 @@ import { LeasedLinks } from '../../../lib/broker/redis/scripts/leased-links.js';
 import { packTexts } from '../../../lib/broker/redis/scripts/packed-texts.js';
 
 /** As L.step_link of link-fields.lua makes it. */
-function linkOf(run: string, step: string, since: number, zeros = 0): Buffer {
+function linkOf(run: string, step: string, since: number, told = ''): Buffer {
   const hint = Buffer.alloc(22);
   hint.writeDoubleLE(since);
   return Buffer.concat([
-    Buffer.from(['r'.charCodeAt(0), zeros, hint.length]),
-    Buffer.alloc(zeros),
+    Buffer.from(`${told}r`),
+    Buffer.from([hint.length]),
     Buffer.from(`${run}\0`),
     hint,
     Buffer.from(`s:${step}`),
@@ -28,16 +28,30 @@ it('reads the steps of many runs', () => {
   const runs = ['order:1', 'order:12', 'ordre:1', 'Ümläut', 'x'.repeat(300)];
   const names = ['pay', 'pya', 'päy', 'y'.repeat(200)];
   const steps = runs.flatMap((run) => names.map((step) => ({ run, step })));
-  for (const zeros of [0, 40]) {
+  // Those of a run began together, or each at a time of its own.
+  for (const apart of [0, 1]) {
+    const sinceOf = (n: number): number => 1.7e12 + n * apart;
     const links = reply(
       [],
-      steps.map(({ run, step }, n) => linkOf(run, step, 1.7e12 + n, zeros)),
+      steps.map(({ run, step }, n) => linkOf(run, step, sinceOf(n))),
     );
     for (const [n, { run, step }] of steps.entries()) {
-      expect(links.next('id')).toEqual([{ k: 'r', to: 'mail', run, since: String(1.7e12 + n), step }]);
+      const id = `${run}~${step}`;
+      expect(links.next(id)).toEqual([{ k: 'r', to: 'mail', run, since: String(sinceOf(n)), step }]);
+      expect(links.step).toMatchObject({ name: step, steps: { run, idPrefix: `${run}~` } });
     }
     expect(links.next('id')).toBeUndefined();
+    expect(links.step).toBeNull();
   }
+});
+
+it('leaves it to the script to find the step of a task that has failed before', () => {
+  const links = reply([], [linkOf('run', 'a', 5), linkOf('run', 'b', 5, '-'), linkOf('run', 'c', 5)]);
+  expect(links.next('run~a')).toMatchObject([{ step: 'a' }]);
+  expect(links.next('run~b')).toMatchObject([{ step: 'b' }]);
+  expect(links.step).toBeUndefined();
+  expect(links.next('run~c')).toMatchObject([{ step: 'c' }]);
+  expect(links.step).toMatchObject({ name: 'c' });
 });
 
 it('finds nobody in the link of a step that is damaged', () => {
