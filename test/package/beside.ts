@@ -77,7 +77,7 @@ export function exerciseBeside(nest: keyof typeof users): void {
 
     it('has the outbox, without a library for databases', async () => {
       const outcome = await node(app, 'outbox');
-      expect(outcome).toEqual({ stdout: 'ASYNQ_INVALID_OPTION 2\n', stderr: '', status: 0 });
+      expect(outcome).toEqual({ stdout: 'ASYNQ_INVALID_OPTION 5\n', stderr: '', status: 0 });
     });
 
     it('has the console on Express and on Fastify', async () => {
