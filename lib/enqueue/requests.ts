@@ -11,7 +11,7 @@ export interface CallLimits {
 export const CALL_LIMITS: CallLimits = { tasks: 500, bytes: 1 << 20 };
 
 /**
- * Of single tasks that come together. So many share the costs of a call well enough, and Redis works on them while this process prepares
+ * Of single tasks that come together. Fifty share the costs of a call well enough, and Redis works on them while this process prepares
  * the next, and resumes the callers of those before.
  */
 export const SINGLES_LIMITS: CallLimits = { tasks: 50, bytes: CALL_LIMITS.bytes };

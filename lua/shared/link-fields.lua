@@ -40,6 +40,25 @@ do
     return type(stored) == 'string' and stored or ''
   end
 
+  -- What `links` has of the first `size` of these tasks, by id; nil when it has nothing of any.
+  function L.read_links(ids, size)
+    if not L.has_links then return nil end
+    local watched, values = nil, L.values
+    for first = 1, size, 1000 do
+      local last = first + 999 < size and first + 999 or size
+      local found = call('HMGET', L.links, unpack(ids, first, last))
+      for i = first, last do
+        local id, link = ids[i], found[i - first + 1]
+        if link then
+          watched = watched or {}
+          watched[id] = link
+          if values[id] == nil then values[id] = link end -- what was changed since is known
+        end
+      end
+    end
+    return watched
+  end
+
   -- What each batch of these members is: what their ids begin with, and JSON.
   local function describe_batches(members)
     L.load_parts()
@@ -59,26 +78,24 @@ do
   -- (empty when there is none); and the link of each task, in order, if any has one (false: none). `steps`: the links that are in the
   -- hashes, in order, if this place has runs. Node reads a list of texts as fast as packed ones of which it makes views, and to pack them costs more.
   function L.links_of(leases, steps)
-    local count, any = #leases / 2, steps ~= nil
-    local found = steps or {}
-    if count == 0 or not L.has_links then return '', any and found or {} end
+    local count = #leases / 2
+    if count == 0 or not L.has_links then return '', steps or {} end
     local ids, members = {}, {}
     for i = 1, count do
       ids[i] = leases[2 * i]
     end
-    for first = 1, count, 1000 do
-      local last = first + 999 < count and first + 999 or count
-      local page = call('HMGET', L.links, unpack(ids, first, last))
-      for i = first, last do
-        local link = page[i - first + 1]
-        if link then
-          found[i], any = link, true
-        else
-          if not steps then found[i] = false end
-          if byte(ids[i]) == BATCH then members[#members + 1] = ids[i] end
-        end
+    local watched = L.read_links(ids, count)
+    local found = steps or {}
+    for i = 1, count do
+      local id = ids[i]
+      local link = watched and watched[id]
+      if link then
+        found[i] = link
+      else
+        if not steps then found[i] = false end
+        if byte(id) == BATCH then members[#members + 1] = id end
       end
     end
-    return members[1] and describe_batches(members) or '', any and found or {}
+    return members[1] and describe_batches(members) or '', (steps or watched) and found or {}
   end
 end

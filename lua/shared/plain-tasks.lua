@@ -28,21 +28,18 @@ do
     for first = 1, n, 1000 do
       absent = absent and call('EXISTS', unpack(keys, first, first + 999 < n and first + 999 or n)) == 0
     end
-    -- Somebody may have watched a task of such an id before.
-    if absent and not L.has_links then
-      local fresh, now = L.fresh, L.now_nanos
-      local last = #fresh
-      for i = 1, n do
-        local at = 5 * i
-        call('HSET', keys[i], 'msg', list[at - 2], 'state', 'pending', 'pending_since', now, 'step', list[at - 3])
-        fresh[last + i] = ids[i]
-      end
-      return
-    end
+    local fresh, now, values = L.fresh, L.now_nanos, L.values
+    local watched = absent and L.read_links(ids, n)
     for i = 1, n do
-      local at = 5 * i
-      local status = L.guard(L.create, { id = ids[i], link = list[at - 3], message = list[at - 2], is_absent = absent })
-      if status ~= 'enqueued' then refused(list[at - 1], list[at], status) end
+      local id, at = ids[i], 5 * i
+      -- Somebody has watched a task of this id before, say.
+      if not absent or watched and watched[id] or values[id] ~= nil then
+        local status = L.guard(L.create, { id = id, link = list[at - 3], message = list[at - 2], is_absent = absent })
+        if status ~= 'enqueued' then refused(list[at - 1], list[at], status) end
+      else
+        call('HSET', keys[i], 'msg', list[at - 2], 'state', 'pending', 'pending_since', now, 'step', list[at - 3])
+        fresh[#fresh + 1] = id
+      end
     end
   end
 end

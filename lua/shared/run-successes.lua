@@ -108,23 +108,6 @@ do
     return prefix .. (find(name, '/', 1, true) and string.gsub(name, '/', '~') or name)
   end
 
-  -- What has links of these tasks, by id; nil when nothing has.
-  local function read_links(ids, size)
-    local watched
-    for first = 1, size, 1000 do
-      local last = first + 999 < size and first + 999 or size
-      local found = call('HMGET', L.links, unpack(ids, first, last))
-      for i = first, last do
-        local link = found[i - first + 1]
-        if link then
-          watched = watched or {}
-          watched[ids[i]], L.values[ids[i]] = link, link
-        end
-      end
-    end
-    return watched
-  end
-
   -- The steps whose tasks have just succeeded, as far as the caller knows, packed: '1' when there may be others; then per run its id, the L.hint of
   -- the steps, what the ids of the tasks begin with, how many there are, and field and result of each. Takes those of them that
   -- `ids`, if given, has by the ids of their tasks, and notes them there.
@@ -182,7 +165,7 @@ do
     end
     prepare()
     local steps = L.ended_steps ~= '' and cmsgpack.unpack(L.ended_steps) or NOTHING
-    local watched, known = L.has_links and read_links(all, size), count_steps(steps)
+    local watched, known = L.read_links(all, size), count_steps(steps)
     if known == size and not watched and not lost then
       take_steps(steps)
       return NOTHING, NOTHING
