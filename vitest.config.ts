@@ -55,7 +55,7 @@ export default defineConfig({
     ],
   },
   test: {
-    testTimeout: 30_000,
+    testTimeout: 90_000, // four browsers at a time on two slow cores need a third of it
     setupFiles: [here('./test/support/wait-timeout.ts')],
     hookTimeout: 60_000,
     // Many specs mostly wait for programs they have started: more of them at once than there are cores keep these busy.

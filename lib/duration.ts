@@ -1,3 +1,4 @@
+import { nearestDuration } from './duration-hint.js';
 import { InvalidOptionError, type ErrorClass } from './errors.js';
 
 /**
@@ -5,7 +6,24 @@ import { InvalidOptionError, type ErrorClass } from './errors.js';
  * `'500ms'`, `'1.5h'`). Units: `ns`, `us` (`µs`), `ms`, `s`, `m`, `h`, and `d` for 24 hours, which
  * Go does not have.
  */
-export type Duration = number | string;
+export type Duration = number | DurationText;
+
+type Unit = 'ns' | 'us' | '\u00b5s' | '\u03bcs' | 'ms' | 's' | 'm' | 'h' | 'd';
+
+/**
+ * A duration as text: one number with its unit, or up to four, from the larger to the smaller: `'90s'`, `'1h30m'`, `'1d2h3m4s'`. The
+ * program also reads others that Go reads; see {@link duration}.
+ */
+export type DurationText =
+  | '0'
+  | `${number}${Unit}`
+  | `${number}d${number}${'h' | 'm' | 's'}`
+  | `${number}h${number}${'m' | 's'}`
+  | `${number}m${number}${'s' | 'ms'}`
+  | `${number}s${number}ms`
+  | `${number}d${number}h${number}${'m' | 's'}`
+  | `${number}h${number}m${number}s`
+  | `${number}d${number}h${number}m${number}s`;
 
 const NANOSECONDS: Readonly<Record<string, number>> = {
   ns: 1,
@@ -49,6 +67,15 @@ export function parseDuration(value: unknown, name: string, Failure: ErrorClass 
 }
 
 /**
+ * The milliseconds of a text that is known when the program runs, such as a setting.
+ *
+ * @example defineTask('report', { timeout: duration(process.env.REPORT_TIMEOUT ?? '5m') })
+ *
+ * @throws InvalidOptionError when the text is no duration
+ */
+export const duration = (text: string): number => parseDuration(text, 'duration');
+
+/**
  * A cache: programs use a few texts again and again, and parsing one costs more than preparing a
  * task.
  */
@@ -67,18 +94,26 @@ function parseText(text: string, name: string, Failure: ErrorClass): number {
 
 function readText(text: string, name: string, Failure: ErrorClass): number {
   if (/^[+-]?0$/.test(text)) return 0;
-  if (NUMBER_ALONE.test(text)) throw new Failure(`${name}: duration "${text}" has no unit; ${REMEDY}`);
-  if (!WHOLE.test(text)) throw new Failure(`${name}: "${text}" is not a duration; ${REMEDY}`);
+  if (NUMBER_ALONE.test(text)) {
+    throw new Failure(
+      `${name}: duration "${text}" has no unit; give '${text}s' for seconds, or a number for milliseconds`,
+    );
+  }
+  if (!WHOLE.test(text)) throw new Failure(`${name}: "${text}" is not a duration; ${remedyFor(text)}`);
   let nanoseconds = 0;
   for (const [, amount, unit] of text.matchAll(PART)) {
     const scale = NANOSECONDS[unit!];
     if (scale === undefined) {
-      throw new Failure(
-        `${name}: unknown unit "${unit}" in duration "${text}"; the units are ns, us, ms, s, m, h and d`,
-      );
+      const units = 'the units are ns, us, ms, s, m, h and d';
+      throw new Failure(`${name}: unknown unit "${unit}" in duration "${text}"; ${remedyFor(text, units)}`);
     }
     // Rounded part by part, or 1.005s would be a hair below 1005 ms.
     nanoseconds += Math.round(Number(amount) * scale);
   }
   return (text.startsWith('-') ? -nanoseconds : nanoseconds) / 1e6;
+}
+
+function remedyFor(text: string, otherwise = REMEDY): string {
+  const near = nearestDuration(text);
+  return near === undefined ? otherwise : `did you mean '${near}'?`;
 }

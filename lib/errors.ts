@@ -3,6 +3,7 @@ export * from './errors/asynq-error.js';
 export * from './errors/attempts.js';
 export * from './errors/batches.js';
 export * from './errors/redis.js';
+export * from './errors/results.js';
 export * from './errors/setup.js';
 export * from './errors/tasks.js';
 export * from './errors/workflows.js';

@@ -7,9 +7,20 @@ export type {
 } from './nest/connection/asynq-module.options.js';
 export { AsynqServer } from './nest/asynq-server.js';
 export { AsynqTaskEvents, type FleetOptions } from './nest/events/asynq-task-events.js';
-export { AsynqClient } from './client/client.js';
+export { AsynqClient } from './nest/asynq-client.js';
 export type { AsynqClientOptions } from './client/client-options.js';
-export type { AggregatedTask, DefinedItem, EnqueueManyOptions, EnqueueOptions, NamedItem } from './client/types.js';
+export type {
+  AggregatedTask,
+  DefinedItem,
+  EnqueueManyOptions,
+  EnqueueOptions,
+  NamedItem,
+  ResultCallOptions,
+  TaskWithResult,
+} from './client/types.js';
+export type { FollowOptions, ResultOptions } from './results/options.js';
+export type { TaskUpdate } from './results/updates.js';
+export type { TaskLog, TaskLogLine, TaskProgress } from './task/notes.js';
 export type { EnqueueOutcome, EnqueueResult } from './enqueue/enqueue-result.js';
 export { AsynqBatch, type BatchOutcome } from './batches/batch.js';
 export type { BatchRef } from './batches/batches.js';
@@ -41,10 +52,19 @@ export type {
   LimitHolder,
   ReachedLimit,
   ServerRef,
+  SuspendedStep,
   TaskExplanation,
   TaskReason,
 } from './inspector/explain/reasons.js';
 export type { PublishedLimits } from './broker/server-profile.js';
+export type { HandlerStepListOptions } from './inspector/steps.js';
+export type {
+  HandlerStepInfo,
+  HandlerStepKind,
+  HandlerStepList,
+  HandlerStepState,
+  SignalInfo,
+} from './inspector/handler-step.js';
 export type { TaskWait, WaitedFor } from './inspector/waits.js';
 export type { LockInfo, LockList, LockListOptions, LockToRelease } from './inspector/locks.js';
 export type { DebounceOptions, DuplicatePolicy, LockEnd, UniqueOptions } from './task/repeats.js';
@@ -69,7 +89,7 @@ export { InjectAsynqClient } from './nest/inject-asynq-client.decorator.js';
 
 // Handlers as methods that enqueue
 export { InjectTasks } from './nest/calls/inject-tasks.decorator.js';
-export type { CallOptions, TasksOf } from './nest/calls/tasks-of.js';
+export type { CallOptions, ResultsOf, TasksOf } from './nest/calls/tasks-of.js';
 
 // Health and operations
 export { AsynqHealth, type HealthReport } from './nest/health/asynq-health.js';
@@ -91,6 +111,7 @@ export { OnConsoleAction, type OnConsoleActionOptions } from './nest/decorators/
 export { OnTaskEvent, type OnTaskEventOptions } from './nest/decorators/on-task-event.decorator.js';
 export { Payload } from './nest/decorators/payload.decorator.js';
 export { TaskAggregator, type TaskAggregatorOptions } from './nest/decorators/task-aggregator.decorator.js';
+export { Steps } from './nest/decorators/steps.decorator.js';
 export { TaskCtx } from './nest/decorators/task-ctx.decorator.js';
 export type { BatchHandlerOptions } from './nest/decorators/batch-option.js';
 export type { BatchHandlerDecorator, BatchResult } from './nest/decorators/batch-handler-types.js';
@@ -116,6 +137,16 @@ export type { MissedPolicy, OverlapPolicy, PeriodicTaskOptions, PlanOptions } fr
 export type { PeriodicTaskConfig, PeriodicTaskConfigs } from './scheduler/source-poller.js';
 
 // Tasks
+export { defineSignal, type SignalDefinition, type SignalOf } from './task/signal.js';
+export type {
+  StepCallOptions,
+  EachOptions,
+  StepRunOptions,
+  StepRetry,
+  TaskSteps,
+  WaitForOptions,
+} from './task/steps.js';
+export type { StepsOptions } from './task/steps-options.js';
 export {
   defineTask,
   type PayloadOf,
@@ -127,12 +158,13 @@ export {
 export type { AcknowledgeOptions } from './task/acknowledge.js';
 export type { ArchiveSettings, QueueSettings } from './task/queue-settings.js';
 export type { PayloadVersions } from './task/payload-versions.js';
-export type { Jsonify, NotJson } from './task/jsonify.js';
-export { bytesCodec, jsonCodec, type PayloadCodec } from './task/codec.js';
+export type { Jsonify, JsonPayload, NotJson, PayloadIsNotJson, TaskTypeFor } from './task/jsonify.js';
+export type { MissingPayload } from './task/task-types.js';
+export { bytesCodec, jsonCodec, type Decoded, type PayloadCodec } from './task/codec.js';
 export type { IsFailure, RetryDelay, TaskContext } from './task/context.js';
 export type { BytesEncoding } from './task/bytes-json.js';
 export type { BatchInfo, BatchState, MemberOptions, Payloads, TaskBatch } from './task/batch.js';
-export type { TaskInfo, TaskInfoJson } from './task/info.js';
+export type { TaskCrash, TaskInfo, TaskInfoJson } from './task/info.js';
 export type { TaskOptions } from './task/options.js';
 export type {
   CallLinks,
@@ -148,7 +180,7 @@ export type {
 } from './task/links.js';
 export { PostponeTask } from './task/postpone.js';
 export { defaultRetryDelay } from './task/retry-delay.js';
-export type { Duration } from './duration.js';
+export { duration, type Duration, type DurationText } from './duration.js';
 export type { TaskState } from './wire/states.js';
 
 // Workflows
@@ -182,14 +214,18 @@ export type {
   ServerOptions,
   ServerStatus,
 } from './server/index.js';
+export type { ThreadOptions } from './threads/options.js';
 export type { Limits, TaskLimits } from './task/limits.js';
 export type {
   AsynqEventMap,
   AsynqEventName,
   AsynqEvents,
   EndedWait,
+  FinishedStep,
   PeriodicRef,
   GroupRef,
+  StepOutcomeKind,
+  StepWork,
   TaskOutcome,
   TaskOutcomeKind,
   TaskRecovery,
@@ -225,11 +261,14 @@ export {
   ClosedError,
   DeadlineExceededError,
   DuplicateTaskError,
+  GlobalEnhancerError,
   HandlerNotFoundError,
   InvalidHandlerError,
+  InvalidNoteError,
   InvalidOptionError,
   InvalidPayloadError,
   InvalidScheduleError,
+  InvalidStepError,
   InvalidTaskError,
   InvalidWorkflowError,
   LeaseExpiredError,
@@ -242,17 +281,27 @@ export {
   QueueNotFoundError,
   type LockHolder,
   type RefusedTask,
+  ResultNotKeptError,
+  ResultTimeoutError,
   RevokeTask,
   SchedulerStateError,
   ServerStateError,
   ShutdownError,
+  SignalTimeoutError,
   SkipRetry,
+  StepFailedError,
+  StepsChangedError,
   TaskCanceledError,
+  TaskCrashedError,
   TaskExpiredError,
+  TaskFailedError,
   TaskIdConflictError,
   TaskNotFoundError,
   TaskStateError,
+  TaskSuspended,
+  TaskUndoneError,
   TestingError,
+  ThreadDiedError,
   UndecodableMessageError,
   WorkflowNotFoundError,
   WorkflowStateError,

@@ -1,4 +1,5 @@
 import type { ErrorClass } from './errors.js';
+import type { ForeignNames } from './foreign-names.js';
 
 /** White space by Go's definition: with U+0085 and U+00A0 and without U+FEFF, unlike `trim()`. */
 const BLANK = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
@@ -21,6 +22,12 @@ export function describe(value: unknown): string {
   if (typeof value === 'object' && value !== null) return 'an object';
   return String(value);
 }
+
+/** What to add to a message about a definition or class that is `undefined`, where it was to be imported. */
+export const circleHint = (value: unknown): string =>
+  value === undefined
+    ? '; if it is imported, its file and this one import each other (in a circle): move it to a file that imports neither'
+    : '';
 
 /** The known name that a mistyped one most likely means; `undefined` when none is near. */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
@@ -60,14 +67,25 @@ function editDistance(a: string, b: string): number {
  * Refuses unknown option names, and names the nearest known one.
  *
  * @param what the kind of option, as in `unknown task option "…"`
+ * @param foreign what the options of other libraries are called here, by their names
  */
-export function rejectUnknownKeys(options: object, known: readonly string[], what: string, Failure: ErrorClass): void {
+export function rejectUnknownKeys(
+  options: object,
+  known: readonly string[],
+  what: string,
+  Failure: ErrorClass,
+  foreign: ForeignNames = {},
+): void {
   for (const key of Object.keys(options)) {
     if (known.includes(key)) continue;
-    const near = nearest(key, known);
-    const remedy = near ? `did you mean "${near}"?` : `known are ${known.join(', ')}`;
-    throw new Failure(`unknown ${what} "${key}"; ${remedy}`);
+    throw new Failure(`unknown ${what} "${key}"; ${remedyFor(key, known, foreign)}`);
   }
+}
+
+function remedyFor(key: string, known: readonly string[], foreign: ForeignNames): string {
+  if (Object.hasOwn(foreign, key)) return foreign[key]!;
+  const near = nearest(key, known);
+  return near ? `did you mean "${near}"?` : `known are ${known.join(', ')}`;
 }
 
 /** @throws `Failure` when an option is there that belongs elsewhere */

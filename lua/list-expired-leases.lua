@@ -10,11 +10,13 @@
 --   2 cutoff: seconds
 --   3 limit
 -- Returns
---   the number of ids removed, and the tasks packed as [id, score, message, …]
+--   the number of ids removed, the tasks packed as [id, score, message, …], and how many leases ended soon after the cutoff, if there are tasks
 --
 -- Uses shared/spread.lua
 
 local call, try = redis.call, redis.pcall
+-- The leases of one server end within this time.
+local SOON_SECONDS = 15
 
 call('LLEN', KEYS[2])
 local entries = call('ZRANGE', KEYS[1], '-inf', ARGV[2], 'BYSCORE', 'LIMIT', 0, ARGV[3], 'WITHSCORES')
@@ -38,4 +40,5 @@ for i = 1, #dangling do
   call('LREM', KEYS[2], 0, dangling[i])
 end
 spread('DEL', nil, stubs)
-return { #dangling, cmsgpack.pack(tasks) }
+local ending = #tasks > 0 and call('ZCOUNT', KEYS[1], '(' .. ARGV[2], ARGV[2] + SOON_SECONDS) or 0
+return { #dangling, cmsgpack.pack(tasks), ending }

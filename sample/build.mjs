@@ -15,6 +15,7 @@ const SOURCES = [
   'sample/03-scheduled/src',
   'sample/04-console/src',
   'sample/05-order/src',
+  'sample/06-durable/src',
   'package.json',
 ];
 /** Written after the build, with the time of its start: the build contains every older source. */

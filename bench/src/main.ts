@@ -7,16 +7,30 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import type { ComposedKind } from './composition/run.js';
+import type { ResultsKind } from './durable/results.js';
+import type { StepsKind } from './durable/steps.js';
 import type { FairnessKind } from './fairness.js';
 import type { Measurement } from './measurement.js';
 import { readRoundTrip, slower, startProxy } from './round-trip.js';
 import { startPostgres } from './outbox/postgres.js';
 import type { OutboxKind } from './outbox/run.js';
+import type { ThreadsKind } from './threads.js';
 import type { UniquenessKind } from './uniqueness.js';
 
 interface Scenario {
   readonly title: string;
-  readonly kind: 'enqueue' | 'process' | 'slow' | 'latency' | ComposedKind | OutboxKind | UniquenessKind | FairnessKind;
+  readonly kind:
+    | 'enqueue'
+    | 'process'
+    | 'slow'
+    | 'latency'
+    | ComposedKind
+    | OutboxKind
+    | UniquenessKind
+    | FairnessKind
+    | ThreadsKind
+    | ResultsKind
+    | StepsKind;
   readonly count: number;
   /** Concurrent enqueue calls, concurrent handlers, or the tasks of one flow or chain. */
   readonly atOnce: number;
@@ -71,6 +85,31 @@ const turns = (what: string, kind: FairnessKind, count: number, systems: readonl
   systems,
 });
 const keyed = ['fair, 10 keys', 'fair, 1,000 keys', 'fair, 100,000 keys', 'plain queue'];
+
+/** `--only=durable` chooses these. A call is compared with an enqueue until the handler starts. */
+const awaited = (what: string, kind: ResultsKind, count: number, atOnce: number): Scenario => ({
+  title: `durable: ${what}`,
+  kind,
+  count: smoke ? Math.min(count, 20) : count,
+  atOnce,
+  systems: ['ours', 'bullmq'],
+});
+
+/** `--only=durable` chooses these. */
+const stepped = (
+  what: string,
+  kind: StepsKind,
+  count: number,
+  atOnce: number,
+  systems: readonly string[],
+): Scenario => ({
+  title: `durable: ${what}`,
+  kind,
+  count: smoke ? Math.min(count, 20) : count,
+  atOnce,
+  systems,
+});
+const durables = ['ours', 'ours, fsync always', 'dbos'];
 
 const peers = ['bullmq', 'bee-queue', 'go asynq'];
 /** They store tasks in the transaction of the application. */
@@ -148,6 +187,27 @@ const scenarios: Scenario[] = [
   turns('enqueue in bulk of 1000', 'fairness-enqueue', 100_000, keyed),
   turns('process, c=50', 'fairness-process', 100_000, keyed),
   turns('small behind large ms', 'fairness-wait-latency', 100_000, ['fair queue', 'plain queue', 'equal shares']),
+  {
+    title: 'durable: two tasks for the CPU, ms',
+    kind: 'threads-cpu-latency',
+    count: smoke ? 1 : 5,
+    atOnce: 2,
+    systems: ['two threads', 'one thread'],
+  },
+  {
+    title: 'durable: a call of a thread, µs per task',
+    kind: 'threads-call-latency',
+    count: n(20_000),
+    atOnce: 1,
+    systems: ['one thread', 'no thread'],
+  },
+  awaited('enqueue to handler ms', 'results-pickup-latency', 200, 1),
+  awaited('call to result ms', 'results-call-latency', 200, 1),
+  awaited('1,000 waits at once', 'results-waits', 50_000, 1_000),
+  stepped('steps, one workflow at a time', 'steps-run', 5_000, 1, durables),
+  stepped('steps, 50 workflows at a time', 'steps-run', 20_000, 50, durables),
+  stepped('100,000 tasks fall asleep', 'steps-sleep', 100_000, 100, ['ours']),
+  stepped('signal to handler ms', 'steps-signal-latency', 200, 1, ['ours']),
   { title: 'idle latency ms', kind: 'latency', count: smoke ? 10 : 100, atOnce: 10, systems: everybody },
 ].filter(({ title, kind }, place, all) =>
   smoke && !only ? all.findIndex((other) => other.kind === kind) === place : !only || title.includes(only),
@@ -259,7 +319,7 @@ async function main(): Promise<void> {
   const redis = new Redis(port);
   const proxy = roundTrip ? await startProxy(go, await freePort(), port, roundTrip) : undefined;
   const databasePort = await freePort();
-  const needsDatabase = chosen.some(({ kind }) => kind.startsWith('outbox-'));
+  const needsDatabase = chosen.some(({ kind, systems }) => kind.startsWith('outbox-') || systems.includes('dbos'));
   const stopDatabase = needsDatabase ? await startPostgres(databasePort) : undefined;
   process.env['BENCH_POSTGRES_PORT'] = `${databasePort}`;
   const peer = chosen.every(({ kind }) => kind.startsWith('outbox-')) ? 'graphile-worker' : 'bullmq';

@@ -3,10 +3,14 @@
  * Prints one JSON line.
  */
 import { Redis } from 'ioredis';
+import { ofLatencies } from './latency.js';
 import type { Measurement } from './measurement.js';
 import { compose, isComposed } from './composition/run.js';
+import { isResults, results } from './durable/results.js';
+import { isSteps, steps } from './durable/steps.js';
 import { fairness, isFairness } from './fairness.js';
 import { isOutbox, measureOutbox } from './outbox/run.js';
+import { isThreads, threads } from './threads.js';
 import { isUniqueness, uniqueness } from './uniqueness.js';
 import { makePayload, type Handle, type System } from './system.js';
 
@@ -102,9 +106,7 @@ async function idleLatency(system: System, count: number): Promise<Measurement> 
     await system.enqueue(makePayload(n));
     times.push((await start) - sent);
   }
-  const sorted = times.slice(Math.floor(count / 10)).sort((a, b) => a - b);
-  const at = (share: number): number => sorted[Math.floor(sorted.length * share)]!;
-  return { value: at(0.5), p95: at(0.95) };
+  return ofLatencies(times);
 }
 
 const someMilliseconds: Handle = () => new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 4));
@@ -115,7 +117,10 @@ async function main(): Promise<void> {
   if (isOutbox(scenario)) return finish(await measureOutbox(name, scenario, port, count));
   if (isComposed(scenario)) return finish(await compose(name, scenario, port, count, concurrency));
   if (isUniqueness(scenario)) return finish(await uniqueness(name, scenario, port, count, concurrency));
+  if (isResults(scenario)) return finish(await results(name, scenario, port, count, concurrency));
+  if (isSteps(scenario)) return finish(await steps(name, scenario, port, count, concurrency));
   if (isFairness(scenario)) return finish(await fairness(name, scenario, port, count, concurrency, warm));
+  if (isThreads(scenario)) return finish(await threads(name, scenario, port, count));
   const system = await systems[name]!(port);
   const measured =
     scenario === 'enqueue'

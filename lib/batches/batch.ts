@@ -23,13 +23,22 @@ export interface BatchOutcome extends BatchInfo {
  * await batch.close();
  */
 export class AsynqBatch implements TaskBatch {
+  // Not for console.log, which shows what the handle names.
+  readonly #parts: BatchParts;
+  readonly #byMember: boolean;
+
+  /** Made by `AsynqClient.openBatch` and `AsynqClient.batch`. */
   constructor(
-    private readonly parts: BatchParts,
+    parts: BatchParts,
     /** The queue where the batch lives; the tasks may be in others. */
     readonly queue: string,
+    /** Made by `openBatch`: `batch-` and 22 characters. */
     readonly id: string,
-    private readonly byMember = false,
-  ) {}
+    byMember = false,
+  ) {
+    this.#parts = parts;
+    this.#byMember = byMember;
+  }
 
   /**
    * Adds members, any number of times until the batch is closed. Payloads are read as they are
@@ -45,12 +54,13 @@ export class AsynqBatch implements TaskBatch {
   add(type: string, payloads: Payloads<unknown>, options?: MemberOptions): Promise<number>;
   add<P>(task: TaskDefinition<P>, payloads: Payloads<NoInfer<P>>, options?: MemberOptions): Promise<number>;
   async add(task: string | TaskDefinition, payloads: Payloads<unknown>, options?: MemberOptions): Promise<number> {
-    const { parts, id } = this;
+    const { id } = this;
+    const parts = this.#parts;
     parts.requireOpen();
     const kind = kindOfMembers(parts.preparer, task, options);
     const count = lengthOf(payloads);
     const span = parts.tracing?.startEnqueueMany(count, kind.settings.queue);
-    const adder = new Adder(parts, { home: this.queue, batch: id, byMember: this.byMember }, kind, span);
+    const adder = new Adder(parts, { home: this.queue, batch: id, byMember: this.#byMember }, kind, span);
     try {
       const added = await parts.track(adder.run(payloads));
       span?.end();
@@ -68,7 +78,8 @@ export class AsynqBatch implements TaskBatch {
    * @throws BatchNotFoundError, BrokerUnavailableError, ClosedError
    */
   async close(): Promise<void> {
-    const { parts, queue, id } = this;
+    const { queue, id } = this;
+    const parts = this.#parts;
     parts.requireOpen();
     const { status, ...caused } = await parts.track(parts.broker.batches.close(queue, id));
     if (status === 'missing') throw new BatchNotFoundError(queue, id);
@@ -77,7 +88,8 @@ export class AsynqBatch implements TaskBatch {
 
   /** How far it is, in one short call. @throws BatchNotFoundError, BrokerUnavailableError */
   async progress(): Promise<BatchInfo> {
-    const { parts, queue, id } = this;
+    const { queue, id } = this;
+    const parts = this.#parts;
     const progress = await parts.broker.batches.progress(queue, id);
     if (!progress) throw new BatchNotFoundError(queue, id);
     return viewBatch(progress);
@@ -93,7 +105,7 @@ export class AsynqBatch implements TaskBatch {
    */
   async done(options: DoneOptions = {}): Promise<BatchOutcome> {
     const timeout = timeoutOfDone(options, 'progress()');
-    return viewBatch(await this.parts.poller.ended(this.queue, this.id, timeout)) as BatchOutcome;
+    return viewBatch(await this.#parts.poller.ended(this.queue, this.id, timeout)) as BatchOutcome;
   }
 
   /** The form for logs and JSON: what another process needs for `asynq.batch`. */

@@ -54,7 +54,7 @@ export class Batches {
     const { broker, preparer, relay } = this.parts;
     const now = broker.clock.now();
     const id = `batch-${randomBytes(16).toString('base64url')}`;
-    const callbacks = prepareCallbacks(preparer, id, options, now, span);
+    const callbacks = prepareCallbacks(preparer, { queue, id }, options, now, span);
     const times = { closeBy: ceilSeconds(now + closeWithin), retention: ceilSeconds(retention) };
     const caused = await this.parts.track(broker.batches.open(queue, { id, name, callbacks, ...times }));
     relay.carry(caused);
@@ -68,9 +68,9 @@ export class Batches {
     return new AsynqBatch(this.parts, queue, requireNonBlank(ref.id, 'id of a batch', InvalidTaskError));
   }
 
-  /** The batch of a task that runs: it may add even after the batch has ended without it. */
-  ofMember({ queue, id }: BatchRef): AsynqBatch {
-    return new AsynqBatch(this.parts, queue, id, true);
+  /** The batch of a task that runs. A member may add even after the batch has ended without it. */
+  ofTask({ queue, id }: BatchRef, isMember: boolean): AsynqBatch {
+    return new AsynqBatch(this.parts, queue, id, isMember);
   }
 }
 

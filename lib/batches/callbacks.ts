@@ -8,19 +8,21 @@ import type { TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
 import { describe } from '../validation.js';
+import { BATCH_HEADER, type BatchReference, batchText } from '../wire/batch-callback.js';
 import { type BatchOptions, CALLBACKS } from './options.js';
 import { kindOfCallback } from './kinds.js';
 
 /**
  * The tasks that the options of a batch name, checked and encoded.
  *
+ * @param batch also named in their headers, so that their handlers know it
  * @param now milliseconds since the epoch
  * @param span they belong to its trace
  * @throws InvalidTaskError
  */
 export function prepareCallbacks(
   preparer: Preparer,
-  batch: string,
+  batch: BatchReference,
   options: BatchOptions,
   now: number,
   span: EnqueueSpan | undefined,
@@ -35,7 +37,9 @@ export function prepareCallbacks(
     refuseRepeat(made, `${option} of a batch`);
     const { request } = injected(made, span);
     const callback = CALLBACKS[option];
-    prepared[callback] = { ...request, message: { ...request.message, id: taskIdOfCallback(batch, callback) } };
+    const { message } = request;
+    const headers = { ...message.headers, [BATCH_HEADER]: batchText(batch) };
+    prepared[callback] = { ...request, message: { ...message, id: taskIdOfCallback(batch.id, callback), headers } };
   }
   return prepared;
 }

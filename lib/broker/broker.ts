@@ -3,16 +3,20 @@ import type { FairKeysRole } from './fair-keys.js';
 import type { FairQueues } from './fair-queues.js';
 import type { Clock } from '../clock.js';
 import type { CancellationRole } from './cancellation.js';
+import type { CheckpointsRole } from './checkpoints.js';
 import type { ConsumerRole } from './consumer.js';
 import type { EventsRole } from './events.js';
+import type { FollowingRole } from './following.js';
 import type { GroupsRole } from './groups.js';
 import type { AdministrationRole, InspectionRole, ListingRole, PublicationsRole } from './inspection.js';
 import type { LinksRole } from './links.js';
 import type { WorkflowsRole } from './workflows.js';
 import type { BatchesRole } from './batches.js';
+import type { LeaseGuardsRole } from './lease-guards.js';
 import type { LimitingRole } from './limiting.js';
 import type { MaintenanceRole } from './maintenance.js';
 import type { MonitoringRole } from './monitoring.js';
+import type { NotesRole } from './notes.js';
 import type { ObstaclesRole } from './obstacles.js';
 import type { OperationsRole } from './operations.js';
 import type { ProducerRole } from './producer.js';
@@ -51,6 +55,10 @@ export interface Broker {
   readonly uniqueness: UniquenessRole;
   /** Claims tasks, keeps their leases, settles them. */
   readonly consumer: ConsumerRole;
+  /** Keeps leases while the event loop stands still. */
+  readonly leaseGuards: LeaseGuardsRole;
+  /** What handlers have done so far, and signals for them. */
+  readonly checkpoints: CheckpointsRole;
   /** Moves due tasks, recovers lost ones, deletes old ones. */
   readonly maintenance: MaintenanceRole;
   /** Aggregates the tasks of a group. */
@@ -85,6 +93,10 @@ export interface Broker {
   readonly events: EventsRole;
   /** Notices of changed queues. */
   readonly wake: WakeRole;
+  /** Tasks that somebody waits for. */
+  readonly following: FollowingRole;
+  /** What handlers say while they run. */
+  readonly notes: NotesRole;
   /** Which servers of a crew have a seat, and which stand by. */
   readonly seats: SeatsRole;
   /** Describes the store itself. */

@@ -19,7 +19,9 @@ export interface Lease {
   readonly id: string;
   /** Unix seconds. */
   expiresAt: number;
-  renewing?: number;
+  renewing?: number | undefined;
+  /** Its place among the leases that a guard keeps. */
+  slot?: number | undefined;
 }
 
 /** Margin for clock skew. */
@@ -109,7 +111,29 @@ export type Settlement =
    * `retry`, where asynq's tools show it, and is due there after a minute to an hour (one second
    * more per ten that wait) if nobody wakes it.
    */
-  | { readonly kind: 'wait'; readonly lease: Lease; readonly waitlist: string };
+  | { readonly kind: 'wait'; readonly lease: Lease; readonly waitlist: string }
+  | Sleep;
+
+/** What ends a sleep before its time: the nth signal of a name, from 1 on; or the answer of a called task, by its name. */
+export type AwaitedEvent = { readonly signal: string; readonly n: number } | { readonly answer: string };
+
+/**
+ * The handler goes on later: the task is in `scheduled` until `wakeAt` (Unix seconds), or until what it waits for comes. When that is
+ * there already, it goes to the front of its queue. The attempt is not counted.
+ */
+export interface Sleep {
+  readonly kind: 'sleep';
+  readonly lease: Lease;
+  readonly wakeAt: number;
+  /** In place of the stored one: a task that has begun does not expire. */
+  readonly message?: TaskMessage | undefined;
+  /** What is stored of the step in which it sleeps, unless it was stored before. */
+  readonly checkpoint?: { readonly name: string; readonly bytes: Buffer } | undefined;
+  /** What ends the sleep; the first of these that comes does. */
+  readonly awaits?: readonly AwaitedEvent[] | undefined;
+  /** It goes to the front of its queue at once. Only with a checkpoint. */
+  readonly atOnce?: true | undefined;
+}
 
 /**
  * `settled`: stored, by this call or by an earlier one without a reply. `lost`: the lease is not

@@ -1,5 +1,6 @@
 import type { SchedulerEnqueueEvent, SchedulerEntry, ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
 import type { TaskState } from '../wire/states.js';
+import type { StoredNotes } from './notes.js';
 
 export type { ClusterLocation, RedisInfo, RedisNode } from './operations.js';
 
@@ -28,6 +29,8 @@ export interface StoredTask {
   /** Given exactly when the state is `held`. */
   readonly held?: StoredHold | undefined;
   readonly result: Buffer | undefined;
+  /** What its handler has said; only when one task is read, and there is something. */
+  readonly notes?: StoredNotes | undefined;
 }
 
 /** How a task is held. */

@@ -1,3 +1,4 @@
+import type { StepLink } from '../task/contexts.js';
 import type { FailurePolicy, TimeoutPolicy } from '../task/links.js';
 import type { BoundedStatus, EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 import type { LinkNews } from './link-news.js';
@@ -67,7 +68,7 @@ export const isLinked = ({ wait, mark }: LinkedRequest): boolean => wait !== und
 
 /**
  * Who is notified of the end of a task, as the store keeps it. `d`: see `until`, `lost`: see `missing` of WatchRequest;
- * `since`: when the run has started.
+ * `since`: when the run has started; `again`: how often the step was run again by a retry of its run.
  */
 export type Watcher =
   | {
@@ -79,8 +80,10 @@ export type Watcher =
       readonly lost?: string;
     }
   | { readonly k: 'm'; readonly to: string; readonly key: string; readonly ttl: number }
-  | { readonly k: 'r'; readonly to: string; readonly run: string; readonly since?: string; readonly step: string }
-  | { readonly k: 'b'; readonly to: string; readonly batch: string };
+  | ({ readonly k: 'r'; readonly again?: number } & StepLink)
+  | { readonly k: 'b'; readonly to: string; readonly batch: string }
+  /** A step of the handler of task `id` has called it. */
+  | { readonly k: 's'; readonly to: string; readonly id: string; readonly answer: string };
 
 export interface WaitingEdge {
   readonly queue: string;

@@ -5,6 +5,8 @@ export interface ExpiredLeases {
   readonly damaged: DamagedTask[];
   /** How many dangling ids were removed. */
   readonly dangling: number;
+  /** How many leases ended up to 15 s after the cutoff; 0 when there is nothing to recover. */
+  readonly ending: number;
 }
 
 export interface MaintenanceRole {

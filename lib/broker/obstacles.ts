@@ -1,4 +1,5 @@
 import type { StartLimit } from './limiting.js';
+import type { ServerInfo } from '../wire/message.js';
 import type { PublishedServer } from './inspection.js';
 import type { ServerProfile } from './server-profile.js';
 
@@ -59,6 +60,8 @@ export interface StartsLeft {
 export interface ObstaclesRole {
   position(queue: string, id: string): Promise<TaskPosition>;
   observeServers(): Promise<ObservedServer[]>;
+  /** The queues that servers take tasks of now. One command; in a cluster one per server. */
+  servedQueues(): Promise<ReadonlySet<string>>;
   /** Who has the tokens of a scope: see LimitingRole.acquireTokens. */
   heldTokens(scope: string): Promise<HeldTokens>;
   /** How many tasks of a scope may start now: see LimitingRole.takeStarts. */
@@ -66,3 +69,7 @@ export interface ObstaclesRole {
   /** How many tasks of a queue may start now, by a limit of the queue. */
   queueStartsLeft(queue: string, limit: StartLimit): Promise<StartsLeft>;
 }
+
+/** The queues of the servers that take tasks. */
+export const servedBy = (servers: readonly ServerInfo[]): ReadonlySet<string> =>
+  new Set(servers.filter(({ status }) => status === 'active').flatMap(({ queues }) => Object.keys(queues)));

@@ -1,3 +1,4 @@
+import type { StepLink } from '../task/contexts.js';
 import type { StoredResult } from './consumer.js';
 import type { EnqueueRequest } from './enqueue-request.js';
 import type { Caused, FailurePolicy, MarkRequest } from './links.js';
@@ -83,13 +84,14 @@ export interface RunSummary {
   readonly reason: string | undefined;
 }
 
-/** Why a cancelled step that never had a task will not run; `undefined` for any other. */
+/** Why a cancelled step has not run, if its task has not said why; `undefined` for a step that was not cancelled. */
 export function reasonOfCancelled(
-  { state, after }: Pick<StoredStep, 'state' | 'after'>,
+  { state, after, onFailure }: Pick<StoredStep, 'state' | 'after' | 'onFailure'>,
   steps: ReadonlyMap<string, Pick<StoredStep, 'state' | 'optional'>>,
   reasonOfRun: string | undefined,
 ): string | undefined {
   if (state !== 'cancelled') return undefined;
+  if (onFailure !== 'cancel') return reasonOfRun;
   for (const name of after) {
     const before = steps.get(name);
     if (before?.state === 'failed' && !before.optional) return `"${name}" has failed`;
@@ -143,15 +145,10 @@ export interface WorkflowsRole {
    * Results of the steps before this one, by name, in the order in which it names them; without those that
    * have none. `undefined` without such a run. `since` as above.
    */
-  resultsBefore(
-    queue: string,
-    run: string,
-    step: string,
-    since?: string,
-  ): Promise<ReadonlyMap<string, StoredResult> | undefined>;
+  resultsBefore(step: StepLink): Promise<ReadonlyMap<string, StoredResult> | undefined>;
   /**
    * Ends a run: what waits is cancelled, tasks that no server has claimed yet are deleted, and the ids of
-   * those that may be under way are returned for the caller to cancel.
+   * those that may be under way are returned for the caller to cancel. The error of a step that has not run is the reason.
    */
   cancel(
     queue: string,

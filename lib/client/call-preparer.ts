@@ -32,6 +32,23 @@ export class CallPreparer {
     return this.prepare(this.preparer.kindOf(task, options), payload, this.clock.now());
   }
 
+  /**
+   * A task that is kept after a success for at least `retention` seconds.
+   *
+   * @throws InvalidTaskError also for a task of a group: another task is made of it
+   */
+  kept(task: AnyTask, payload: unknown, options: EnqueueOptions<never>, retention: number): PreparedTask {
+    const kind = this.preparer.kindOf(task, options);
+    const { group } = kind.settings;
+    if (group !== '') {
+      throw new InvalidTaskError(
+        `task "${kind.type}" has group "${group}": it becomes a part of another task, so there is no result to wait for`,
+      );
+    }
+    const settings = { ...kind.settings, retention: Math.max(kind.settings.retention, retention) };
+    return this.prepare({ ...kind, settings }, payload, this.clock.now());
+  }
+
   /** @throws InvalidTaskError about all of them */
   many(first: unknown, second: unknown, third?: EnqueueOptions<never> & EnqueueManyOptions): PreparedCall {
     const now = this.clock.now();

@@ -1,12 +1,25 @@
-import { AcknowledgeTimeoutError, ClosedError, InvalidOptionError } from '../errors.js';
+import { AcknowledgeTimeoutError, ClosedError, InvalidOptionError, InvalidTaskError } from '../errors.js';
 import { Relay } from '../links/relay.js';
+import type { StepCallPreparer } from '../broker/checkpoints.js';
 import type { AsynqBatch } from '../batches/batch.js';
 import type { BatchRef } from '../batches/batches.js';
 import type { BatchOptions } from '../batches/options.js';
 import { readAcknowledge } from '../task/acknowledge.js';
 import type { TaskContexts } from '../task/contexts.js';
+import type { JsonLoss } from '../task/json-loss.js';
 import type { TaskDefinition } from '../task/definition.js';
+import {
+  type FollowOptions,
+  readFollowOptions,
+  readResultOptions,
+  type ResultOptions,
+  retentionFor,
+} from '../results/options.js';
+import { Results } from '../results/results.js';
+import { followTask, type UpdateSink } from '../results/updates.js';
 import type { TaskInfo } from '../task/info.js';
+import type { Jsonify } from '../task/jsonify.js';
+import type { SignalDefinition } from '../task/signal.js';
 import { resolveQueueSettings, roomsOf } from '../task/queue-settings.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { StartOptions } from '../workflows/types.js';
@@ -16,13 +29,26 @@ import type { StartResult, WorkflowItem } from '../workflows/workflows.js';
 import { CallPreparer } from './call-preparer.js';
 import type { AnyTask } from './item.js';
 import { resultOf, type EnqueueOutcome, type EnqueueResult } from '../enqueue/enqueue-result.js';
-import { injected } from '../enqueue/prepared-task.js';
+import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
 import { Preparer } from '../enqueue/preparer.js';
 import type { EnqueueReply } from '../enqueue/producing.js';
 import type { AsynqClientOptions, ClientBroker, ClientHooks } from './client-options.js';
 import { LinkedWork } from './linked-work.js';
 import { Sender } from './sender.js';
-import type { DefinedItem, EnqueueManyOptions, EnqueueOptions, NamedItem, PayloadArguments } from './types.js';
+import { sendSignal, type SignalArguments, type SignalDeps, type TaskKey } from './signal.js';
+import { awaitedTask } from './task-place.js';
+import type {
+  DefinedItem,
+  EnqueueManyOptions,
+  EnqueueOptions,
+  MissingPayload,
+  NamedItem,
+  PayloadArguments,
+  PayloadFor,
+  ResultCallOptions,
+  ResultFor,
+  TaskWithResult,
+} from './types.js';
 
 /**
  * Enqueues tasks. A task is stored when the promise resolves.
@@ -37,6 +63,9 @@ export class AsynqClient {
   /** What is under way besides single calls. */
   private readonly bulks = new Set<Promise<unknown>>();
   private readonly linked: LinkedWork;
+  private readonly signalDeps: SignalDeps;
+  /** Made when somebody waits for a result first. */
+  private madeResults: Results | undefined;
   private closing: Promise<void> | undefined;
 
   /**
@@ -44,19 +73,23 @@ export class AsynqClient {
    * @throws InvalidOptionError or InvalidTaskError when an option is invalid
    */
   constructor(
-    broker: ClientBroker,
+    private readonly broker: ClientBroker,
     options: AsynqClientOptions = {},
     private readonly hooks: ClientHooks = {},
   ) {
     requireObject(options, 'client options', InvalidOptionError);
     rejectUnknownKeys(options, ['codec', 'defaults', 'queues', 'acknowledge'], 'client option', InvalidOptionError);
-    const preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize);
+    const { events } = hooks;
+    const onLoss = events && ((type: string, loss: JsonLoss) => events.emit('payloadChanged', { type, ...loss }));
+    const notices = { onLoss, onQueue: hooks.onQueue };
+    const preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize, notices);
     const acknowledge = readAcknowledge(options.acknowledge ?? false, 'acknowledge of the client');
     this.calls = new CallPreparer(preparer, acknowledge, broker.clock);
     this.relay = hooks.relay ?? new Relay(broker.links, hooks.events);
     const queues = resolveQueueSettings(options.queues);
     for (const [queue, { isFair }] of queues) if (isFair) broker.fairQueues.add(queue);
     this.sender = new Sender(broker, this.relay, hooks, roomsOf(queues));
+    this.signalDeps = { broker, preparer };
     this.linked = new LinkedWork({
       broker,
       preparer,
@@ -86,12 +119,19 @@ export class AsynqClient {
    * @throws BrokerUnavailableError when Redis does not reply; the task may or may not be stored
    * @throws ClosedError after `close`
    */
-  enqueue<P, R>(task: TaskDefinition<P, R>, ...rest: PayloadArguments<P, EnqueueOptions<P>>): Promise<TaskInfo<R>>;
-  enqueue(type: string, payload?: unknown, options?: EnqueueOptions<unknown>): Promise<TaskInfo>;
+  // Never chosen. It has the compiler say what is missing; one generic signature after it has it explain what is wrong.
+  enqueue<P>(task: TaskDefinition<P> & MissingPayload<P>): Promise<never>;
+  enqueue<T extends AnyTask>(
+    task: T,
+    ...rest: PayloadArguments<PayloadFor<T>, EnqueueOptions<PayloadFor<T>>>
+  ): Promise<TaskInfo<ResultFor<T>>>;
   async enqueue(task: AnyTask, payload?: unknown, options?: EnqueueOptions<never>): Promise<TaskInfo> {
     this.requireOpen();
+    return this.enqueuePrepared(this.calls.one(task, payload, options));
+  }
+
+  private async enqueuePrepared(prepared: PreparedTask): Promise<TaskInfo> {
     const { hooks } = this;
-    const prepared = this.calls.one(task, payload, options);
     const span = hooks.tracing?.startEnqueue(prepared.request.message);
     const sent = injected(prepared, span);
     const held = this.sender.holdOne(sent, span);
@@ -110,6 +150,78 @@ export class AsynqClient {
   }
 
   /**
+   * Enqueues a task and waits for its result: what the handler returns or writes, in whatever process, also of a Go server. The result is kept
+   * for a minute at least, and for as long as the call waits.
+   *
+   * @example const { url } = await asynq.call(RenderInvoice, { orderId }, { timeout: '30s' });
+   *
+   * @param options as of `enqueue`, without a group; `timeout` is how long to wait (default 30 seconds), `signal` ends the wait
+   * @throws as `enqueue`, then as `result`; InvalidTaskError in a transaction, whose commit enqueues the task
+   */
+  call<P, R>(task: TaskDefinition<P, R>, ...rest: PayloadArguments<P, ResultCallOptions<P>>): Promise<Jsonify<R>>;
+  call<R = unknown>(type: string, payload?: unknown, options?: ResultCallOptions<unknown>): Promise<R>;
+  async call(task: AnyTask, payload?: unknown, options: ResultCallOptions<never> = {}): Promise<unknown> {
+    const { timeout, signal, ...others } = requireObject(
+      options,
+      'options of call',
+      InvalidTaskError,
+    ) as ResultCallOptions<never>;
+    return this.callFor(task, payload, others, { timeout, signal });
+  }
+
+  /** @internal `call` with the options of the task, and how to wait. */
+  async callFor(
+    task: AnyTask,
+    payload: unknown,
+    options: EnqueueOptions<never>,
+    wait: ResultOptions,
+  ): Promise<unknown> {
+    this.requireOpen();
+    const settings = readResultOptions(wait, 'call');
+    if (this.sender.holds) {
+      throw new InvalidTaskError(
+        'call in a transaction would wait for a task that is enqueued by the commit; enqueue it, and wait for its result after that',
+      );
+    }
+    settings.signal?.throwIfAborted();
+    const { results } = this;
+    const since = results.clock.elapsed();
+    const info = await this.enqueuePrepared(this.calls.kept(task, payload, options, retentionFor(settings.timeout)));
+    const left = Math.max(0, settings.timeout - (results.clock.elapsed() - since));
+    const awaited = { queue: info.queue, id: info.id, known: true, kept: info.created };
+    return results.of(awaited, { ...settings, timeout: left }, settings.timeout);
+  }
+
+  /**
+   * Waits for the result of a task that is there: what its handler returns or writes, in whatever process, also of a Go server. It needs a
+   * retention, as results of other tasks are not kept.
+   *
+   * @example const result = await asynq.result(info, { timeout: '30s' });
+   *
+   * @param task the TaskInfo, or its queue and id
+   * @throws TaskFailedError when the task is archived
+   * @throws ResultNotKeptError when it is over, and nothing is kept of it
+   * @throws TaskNotFoundError when there is no such task, or it is deleted
+   * @throws ResultTimeoutError after `timeout` (default 30 seconds)
+   * @throws InvalidTaskError when an option is invalid; ClosedError when the client is closed; the reason of `signal`
+   */
+  async result<R = unknown>(task: TaskWithResult<R>, options: ResultOptions = {}): Promise<Jsonify<R>> {
+    this.requireOpen();
+    const awaited = awaitedTask(task, 'task whose result is waited for');
+    return (await this.results.of(awaited, readResultOptions(options, 'result'))) as Jsonify<R>;
+  }
+
+  /** @internal What happens to a task, for `follow`: to be called with a sink; returns what ends it. */
+  updatesOf(task: TaskWithResult, options: FollowOptions): (sink: UpdateSink) => () => void {
+    const awaited = awaitedTask(task, 'task to follow');
+    const settings = readFollowOptions(options);
+    return (sink) => {
+      this.requireOpen();
+      return followTask(this.results, this.broker.notes, awaited, settings, sink);
+    };
+  }
+
+  /**
    * Enqueues many tasks, in batches. Returns one result per task, in order: a task that fails does
    * not affect the others. Tasks are read during the call; do not change them before it resolves.
    *
@@ -124,26 +236,6 @@ export class AsynqClient {
    * written
    * @throws ClosedError after `close`
    */
-  enqueueMany<P>(
-    task: TaskDefinition<P>,
-    payloads: readonly NoInfer<P>[],
-    options: EnqueueOptions<NoInfer<P>> & { infos: false },
-  ): Promise<EnqueueOutcome[]>;
-  enqueueMany<P>(
-    task: TaskDefinition<P>,
-    payloads: readonly NoInfer<P>[],
-    options?: EnqueueOptions<NoInfer<P>> & EnqueueManyOptions<true>,
-  ): Promise<EnqueueResult[]>;
-  enqueueMany(
-    type: string,
-    payloads: readonly unknown[],
-    options: EnqueueOptions<unknown> & { infos: false },
-  ): Promise<EnqueueOutcome[]>;
-  enqueueMany(
-    type: string,
-    payloads: readonly unknown[],
-    options?: EnqueueOptions<unknown> & EnqueueManyOptions<true>,
-  ): Promise<EnqueueResult[]>;
   enqueueMany<T extends readonly unknown[]>(
     items: { [K in keyof T]: DefinedItem<T[K]> | NamedItem },
     options: { infos: false },
@@ -151,6 +243,16 @@ export class AsynqClient {
   enqueueMany<T extends readonly unknown[]>(
     items: { [K in keyof T]: DefinedItem<T[K]> | NamedItem },
     options?: EnqueueManyOptions<true>,
+  ): Promise<EnqueueResult[]>;
+  enqueueMany<T extends AnyTask>(
+    task: T,
+    payloads: readonly NoInfer<PayloadFor<T>>[],
+    options: EnqueueOptions<NoInfer<PayloadFor<T>>> & { infos: false },
+  ): Promise<EnqueueOutcome[]>;
+  enqueueMany<T extends AnyTask>(
+    task: T,
+    payloads: readonly NoInfer<PayloadFor<T>>[],
+    options?: EnqueueOptions<NoInfer<PayloadFor<T>>> & EnqueueManyOptions<true>,
   ): Promise<EnqueueResult[]>;
   async enqueueMany(
     first: unknown,
@@ -244,6 +346,36 @@ export class AsynqClient {
   }
 
   /**
+   * Sends a signal to the handler of a task, which waits for it with `steps.waitFor`, or will. It is kept with the task until then.
+   *
+   * @example
+   * await asynq.signal(info, Approval, { by: 'anna' });
+   * await asynq.signal(FulfilOrder, { key: orderId }, Approval, { by: 'anna' });
+   *
+   * @param task the TaskInfo, or its queue and id; or its definition and its key, when that has once, debounce, throttle, latest, supersede
+   * or `unique: { for, by: 'key' }`
+   * @throws TaskNotFoundError when there is no such task (any more)
+   * @throws TaskStateError when the task has succeeded or is archived, or has too many signals of this name
+   * @throws InvalidTaskError when the payload cannot be encoded, or tasks of the definition cannot be found by their keys
+   * @throws ClosedError after `close`
+   */
+  signal<P>(
+    task: { readonly queue: string; readonly id: string },
+    signal: SignalDefinition<P>,
+    ...payload: undefined extends P ? [payload?: P] : [payload: P]
+  ): Promise<void>;
+  signal<P>(
+    task: Pick<TaskDefinition<never>, 'type' | 'options'>,
+    key: TaskKey,
+    signal: SignalDefinition<P>,
+    ...payload: undefined extends P ? [payload?: P] : [payload: P]
+  ): Promise<void>;
+  async signal(...args: SignalArguments): Promise<void> {
+    this.requireOpen();
+    return this.track(sendSignal(this.signalDeps, args));
+  }
+
+  /**
    * Refuses further calls, and resolves when those under way are done, and the parcels that they
    * caused are delivered, if the relay is its own. Does not close the broker. Idempotent.
    */
@@ -253,8 +385,12 @@ export class AsynqClient {
   }
 
   /** What tasks of a server in this process see of their batch and their run: for ServerDeps. */
-  get taskContexts(): TaskContexts {
+  get taskContexts(): TaskContexts & StepCallPreparer {
     return this.linked;
+  }
+
+  private get results(): Results {
+    return (this.madeResults ??= new Results(this.broker, this.hooks.events));
   }
 
   private track<T>(work: Promise<T>): Promise<T> {
@@ -263,6 +399,7 @@ export class AsynqClient {
   }
 
   private async settle(): Promise<void> {
+    await this.madeResults?.close();
     await Promise.allSettled([...this.bulks, this.sender.close(), this.linked.closeWorkflows()]);
     this.linked.closeBatches();
     if (!this.hooks.relay) await this.relay.close();

@@ -1,10 +1,10 @@
 import { InvalidTaskError } from '../errors.js';
-import type { TaskDefinition } from '../task/definition.js';
+import type { AnyTask } from '../task/task-types.js';
 import type { TaskOptions } from '../task/options.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { DefinedItem, NamedItem } from './types.js';
 
-export type AnyTask = string | TaskDefinition;
+export type { AnyTask };
 
 const ITEM_NAMES = ['task', 'type', 'payload', 'options'];
 

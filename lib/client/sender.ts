@@ -71,6 +71,11 @@ export class Sender {
       transactions && new HeldTasks(transactions, { clock: broker.clock, events, send: (task) => this.sendHeld(task) });
   }
 
+  /** Whether a transaction is around this call: what it enqueues waits for the commit. */
+  get holds(): boolean {
+    return this.hooks.transactions?.current?.() !== undefined;
+  }
+
   /** `undefined`: no transaction is around this call. */
   holdOne(task: PreparedTask, span: EnqueueSpan | undefined): Promise<TaskInfo> | undefined {
     const scope = this.hooks.transactions?.current?.();

@@ -38,6 +38,10 @@ export function linked(
   return { request: made, state, nextProcessAt, linked: true };
 }
 
+/** Of a task that others create, when it is its turn: its end is remembered as that of any task of its definition, and it waits for none. */
+export const marksOf = (links: LinkSettings | undefined): LinkSettings | undefined =>
+  links && links.rememberFor > 0 ? { ...links, after: [] } : undefined;
+
 /** The lock lasts as long as the wait, too, and the hash long enough that its end is seen. */
 function withRoom(
   request: EnqueueRequest,

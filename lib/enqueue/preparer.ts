@@ -5,6 +5,7 @@ import { ceilSeconds } from '../clock.js';
 import { InvalidTaskError } from '../errors.js';
 import { type Acknowledge, type Acknowledged, readAcknowledge } from '../task/acknowledge.js';
 import { jsonCodec, type PayloadCodec } from '../task/codec.js';
+import { findJsonLoss, type JsonLoss } from '../task/json-loss.js';
 import { readCallLinks, readKeyText } from '../task/link-settings.js';
 import { CALL_LINK_NAMES, type CallLinks, type LinkSettings } from '../task/links.js';
 import { requireCodec, type TaskDefinition } from '../task/definition.js';
@@ -17,12 +18,12 @@ import type { RepeatSettings } from '../task/repeats.js';
 import { withVersion } from '../task/payload-versions.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES, requirePayloadSize } from '../task/payload-size.js';
 import { applyOptions, DEFAULT_SETTINGS, name, type TaskSettings } from '../task/settings.js';
-import { describe } from '../validation.js';
+import { circleHint, describe } from '../validation.js';
 import { EXPIRY_HEADER, expiryText } from '../wire/expiry.js';
 import { Keyspace } from '../wire/keys.js';
 import { linked } from './linked-task.js';
 import { prepared, type PreparedTask } from './prepared-task.js';
-import { type Key, type Repeating, repeating } from './repeats.js';
+import { byKey, type Key, type Repeating, repeating } from './repeats.js';
 
 /** asynq's timeout of a task with neither timeout nor deadline. */
 const DEFAULT_TIMEOUT_SECONDS = 1800;
@@ -30,6 +31,20 @@ const DEFAULT_TIMEOUT_SECONDS = 1800;
 const NO_PAYLOAD = Buffer.alloc(0);
 
 const CALL_NAMES = [...CALL_LINK_NAMES, ...FAIRNESS_OF_CALL, 'acknowledge'];
+
+/** What a preparer tells of. Default: nothing. */
+export interface Notices {
+  /** The first payload of a type loses something as JSON. */
+  readonly onLoss?: ((type: string, loss: JsonLoss) => void) | undefined;
+  /** A task has another queue than the one before. */
+  readonly onQueue?: ((queue: string) => void) | undefined;
+}
+
+/** Types may have ids in them: the payloads of more than these are not searched. */
+const MAX_SEARCHED = 1_000;
+
+/** A queue, and the id of a task or a lock that it holds. */
+export type KnownByKey = { readonly queue: string } & NonNullable<ReturnType<typeof byKey>>;
 
 /** What tasks of one type and the same options share, checked and merged. */
 export interface TaskKind {
@@ -56,6 +71,11 @@ export class Preparer {
   private readonly keyspace: Keyspace;
   private readonly codec: PayloadCodec;
   private readonly defaults: TaskSettings;
+  /** The types whose first payload was searched. */
+  private readonly searched = new Set<string>();
+  /** The types with a definition. */
+  private readonly defined = new Set<string>();
+  private lastQueue: string | undefined;
   private readonly kinds = new WeakMap<TaskDefinition, TaskKind>();
 
   /**
@@ -67,6 +87,7 @@ export class Preparer {
     codec: PayloadCodec = jsonCodec,
     defaults: TaskOptions = {},
     private readonly maxPayloadSize = DEFAULT_MAX_PAYLOAD_BYTES,
+    private readonly notices: Notices = {},
   ) {
     requireCodec(codec, 'client codec');
     this.keyspace = new Keyspace(keyPrefix);
@@ -107,6 +128,25 @@ export class Preparer {
   }
 
   /**
+   * How a task of this definition is known by its business id, in which queue.
+   *
+   * @throws InvalidTaskError when it is not
+   */
+  byKey(
+    definition: TaskDefinition,
+    key: string,
+    queue = this.kindOf(definition, undefined).settings.queue,
+  ): KnownByKey {
+    const { type, settings } = this.kindOf(definition, undefined);
+    const known = byKey(type, key, settings.repeat, this.keyspace.queue(queue));
+    if (known) return { queue, ...known };
+    throw new InvalidTaskError(
+      `a task "${type}" cannot be found by its key; give its definition once, debounce, throttle, latest, supersede or ` +
+        "unique: { for, by: 'key' }, or say which task by its TaskInfo",
+    );
+  }
+
+  /**
    * @param now milliseconds since the epoch.
    * @throws InvalidTaskError when the payload cannot be encoded, or is too large
    */
@@ -116,6 +156,8 @@ export class Preparer {
     const startAt = processIn === undefined ? settings.processAt : now + processIn;
     const delayedTo = startAt !== undefined && startAt > now ? startAt : undefined;
     const bytes = encodePayload(kind, payload);
+    if (this.notices.onLoss && !this.searched.has(kind.type)) this.searchLoss(kind, payload);
+    if (settings.queue !== this.lastQueue) this.noteQueue(settings.queue);
     if (bytes !== undefined && bytes.length > this.maxPayloadSize) {
       requirePayloadSize(bytes, this.maxPayloadSize, `payload of task "${kind.type}"`);
     }
@@ -128,6 +170,19 @@ export class Preparer {
     return prepared(request, now, delayedTo);
   }
 
+  /** Once per type: to search every payload would cost more than to encode it. */
+  private searchLoss({ type, codec }: TaskKind, payload: unknown): void {
+    if (this.searched.size >= MAX_SEARCHED) return;
+    this.searched.add(type);
+    const loss = codec === jsonCodec ? findJsonLoss(payload, !this.defined.has(type)) : undefined;
+    if (loss) this.notices.onLoss!(type, loss);
+  }
+
+  private noteQueue(queue: string): void {
+    this.lastQueue = queue;
+    this.notices.onQueue?.(queue);
+  }
+
   private kindOfType(type: string): TaskKind {
     const { defaults: settings, codec } = this;
     const nothing = { links: undefined, key: undefined, acknowledge: undefined, fairness: undefined };
@@ -136,10 +191,15 @@ export class Preparer {
 
   private kindOfDefinition(task: TaskDefinition): TaskKind {
     if (typeof task !== 'object' || task === null) {
-      throw new InvalidTaskError(`a task must be a type name or a task definition, not ${describe(task)}`);
+      throw new InvalidTaskError(
+        `a task must be a type name or a task definition, not ${describe(task)}${circleHint(task)}`,
+      );
     }
     let kind = this.kinds.get(task);
-    if (!kind) this.kinds.set(task, (kind = this.readDefinition(task)));
+    if (!kind) {
+      refuseWorkflow(task);
+      this.kinds.set(task, (kind = this.readDefinition(task)));
+    }
     return kind;
   }
 
@@ -160,6 +220,7 @@ export class Preparer {
     const turns = fairness && fairnessOfKind(fairness, {}, `task "${type}"`);
     const further = { links: linksInUse(used), key: links?.key, acknowledge, fairness: turns };
     const checkLimitKey = limitKeyCheck(type, codec, limits);
+    if (this.notices.onLoss && this.defined.size < MAX_SEARCHED) this.defined.add(type);
     const kind = { type: checkedType(type), settings, codec, ...further, checkLimitKey };
     checkRepeat(kind.type, settings, kind.links);
     return kind;
@@ -243,6 +304,14 @@ function requireUse(type: string, repeat: RepeatSettings | undefined, links: Lin
   if (repeat?.by === 'key' || repeat?.by === 'identity' || links) return;
   throw new InvalidTaskError(
     `key of task "${type}" is used by nothing; give once, debounce, throttle, latest or supersede, or unique: { for, by: 'key' }`,
+  );
+}
+
+/** @throws InvalidTaskError for what `workflow`, `chain` or `parallel` has made */
+function refuseWorkflow(task: object): void {
+  if ('type' in task || !('add' in task && typeof task.add === 'function')) return;
+  throw new InvalidTaskError(
+    `a task must be a type name or a task definition, not a workflow: start it by asynq.start(workflow, { id })`,
   );
 }
 

@@ -66,7 +66,7 @@ export function repeating(
   const { policy, time, option, until } = settings;
   const { now, payload, delayedTo = now } = context;
   if (policy === 'once') {
-    const id = `${idText(type)}~once~${idText(keyOf(type, key!, payload))}`;
+    const id = onceId(type, keyOf(type, key!, payload));
     const repeat = { policy, lock: '', ttl: 0, limit: undefined };
     return { uniqueKey: '', uniqueTtl: undefined, id, retention: ceilSeconds(time), headers: undefined, repeat };
   }
@@ -84,6 +84,20 @@ export function repeating(
   const isPlain = isPlainRepeat(settings);
   const repeat = isPlain ? undefined : { policy, lock, ttl, limit: undefined };
   return { uniqueKey, uniqueTtl: isPlain ? ttl : undefined, id: undefined, retention: 0, headers, repeat };
+}
+
+const onceId = (type: string, key: string): string => `${idText(type)}~once~${idText(key)}`;
+
+/** How a task is known by its key: by its id, or by a lock that it holds. `undefined`: tasks of these settings are not. */
+export function byKey(
+  type: string,
+  key: string,
+  settings: RepeatSettings | undefined,
+  keys: QueueKeys,
+): { readonly id: string; readonly lock?: undefined } | { readonly lock: string; readonly id?: undefined } | undefined {
+  if (settings?.policy === 'once') return { id: onceId(type, key) };
+  if (!settings || typeof settings.by === 'object' || settings.by === 'payload') return undefined;
+  return { lock: keys.lock(type, isLast(settings.policy) ? 'last' : 'key', [key]) };
 }
 
 /** For the server, which frees the lock. */

@@ -27,12 +27,12 @@ export class BatchEndedError extends AsynqError {
   }
 }
 
-/** A handler has read `batch` of a task that is in no batch. */
+/** A handler has read `batch` of a task that is neither a member nor a callback of a batch. */
 export class NotAMemberError extends AsynqError {
   readonly code = 'ASYNQ_NOT_A_MEMBER';
   constructor(task: { readonly id: string; readonly type: string }) {
     super(
-      `task "${task.type}" (id ${task.id}) is not a member of a batch, so it has none; add it by the batch: ` +
+      `task "${task.type}" (id ${task.id}) is no member and no callback of a batch, so it has none; add it by the batch: ` +
         'batch.add(definition, payloads)',
     );
   }

@@ -71,8 +71,9 @@ export class PrerequisiteNotFoundError extends AsynqError {
 /** The queue has no such task: it is done, deleted, or never existed (asynq's ErrTaskNotFound). */
 export class TaskNotFoundError extends AsynqError {
   readonly code = 'ASYNQ_TASK_NOT_FOUND';
-  constructor(queue: string, id: string) {
-    super(`task not found: id=${JSON.stringify(id)}, queue=${JSON.stringify(queue)}`);
+  /** @param by what `id` is */
+  constructor(queue: string, id: string, by: 'id' | 'key' = 'id') {
+    super(`task not found: ${by}=${JSON.stringify(id)}, queue=${JSON.stringify(queue)}`);
   }
 }
 

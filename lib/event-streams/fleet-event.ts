@@ -1,6 +1,6 @@
 import { toDate } from '../clock.js';
 import type { StreamedEntry } from '../broker/events.js';
-import type { EndedWait, TaskOutcomeKind, TaskRef } from '../events/events.js';
+import type { EndedWait, FinishedStep, StepOutcomeKind, StepWork, TaskOutcomeKind, TaskRef } from '../events/events.js';
 import {
   type EndedAttempt,
   type TaskOccurrence,
@@ -33,11 +33,15 @@ export interface FleetTaskEvent<E extends TaskEventName = TaskEventName> {
   readonly maxRetry?: number;
   /** Milliseconds. */
   readonly waited?: number;
-  readonly outcome?: TaskOutcomeKind;
+  readonly outcome?: TaskOutcomeKind | StepOutcomeKind;
   /** Milliseconds. */
   readonly duration?: number;
   readonly error?: FleetError;
   readonly retryAt?: Date;
+  /** Of `stepFinished`: the name of the step. */
+  readonly step?: string;
+  /** Of `stepFinished`. */
+  readonly kind?: StepWork;
   /** Of `enqueued` and `waitEnded`. */
   readonly state?: TaskState;
   /** Of `waitEnded`. */
@@ -53,12 +57,19 @@ export type FleetOccurrence = Omit<FleetTaskEvent, 'event'> & { readonly names: 
 
 const MAX_MESSAGE_LENGTH = 1_000;
 
-type Details = Partial<EndedAttempt & TaskEventMap['aggregated'] & TaskEventMap['enqueued'] & Omit<EndedWait, 'error'>>;
+type Details = Partial<
+  EndedAttempt &
+    Omit<FinishedStep, keyof EndedAttempt> &
+    TaskEventMap['aggregated'] &
+    TaskEventMap['enqueued'] &
+    Omit<EndedWait, 'error'>
+>;
 
 export function encodeOccurrence({ names, task, details }: TaskOccurrence, process: string): Buffer {
-  const { info, error, retryAt, retried, maxRetry, waited, outcome, duration, group, size, end, state } =
+  const { info, error, retryAt, retried, maxRetry, waited, outcome, duration, group, size, end, state, step, kind } =
     details as Details;
-  const known = { retried, maxRetry, waited, outcome, duration, group, size, end, state: state ?? info?.state };
+  const attempt = { retried, maxRetry, waited, outcome, duration, step, kind };
+  const known = { ...attempt, group, size, end, state: state ?? info?.state };
   const failure = error === undefined ? undefined : describeError(error);
   return Buffer.from(
     JSON.stringify({ names, process, task: refTo(task), ...known, error: failure, retryAt: retryAt?.getTime() }),

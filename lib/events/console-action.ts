@@ -14,6 +14,7 @@ export const CONSOLE_ACTIONS = [
   'resume',
   'delete_queue',
   'release_lock',
+  'signal',
   'run_schedule',
   'cancel_workflow',
   'retry_workflow',
@@ -73,7 +74,7 @@ export interface ConsoleAction {
   readonly batch?: string;
   /** The id of a row of the outbox. */
   readonly row?: string;
-  /** Of `cancel`: what becomes of the task; of `delete_queue`: `force`. */
+  /** Of `cancel`: what becomes of the task; of `delete_queue`: `force`; of `signal`: its name. */
   readonly detail?: string;
   /** Of several tasks: how many it was done to. */
   readonly count?: number;

@@ -12,7 +12,28 @@ export type { TaskRef } from './task-ref.js';
  * was lost, nothing is written.
  */
 export type TaskOutcomeKind =
-  'done' | 'completed' | 'retry' | 'archived' | 'revoked' | 'postponed' | 'requeued' | 'lost';
+  'done' | 'completed' | 'retry' | 'archived' | 'revoked' | 'postponed' | 'suspended' | 'requeued' | 'lost';
+
+/** A kind of step that does work, and so takes time. */
+export type StepWork = 'run' | 'each' | 'undo';
+
+/**
+ * How a step ended in an attempt. `interrupted`: the server shut down, or the task is another server's by now; the step runs again
+ * there.
+ */
+export type StepOutcomeKind = 'done' | 'failed' | 'interrupted';
+
+/** A step of a handler that was not answered from what is stored, or one try of it. */
+export interface FinishedStep {
+  /** Its name; the second of one name is `name#2`. */
+  readonly step: string;
+  readonly kind: StepWork;
+  readonly outcome: StepOutcomeKind;
+  /** Milliseconds, until its result was stored. */
+  readonly duration: number;
+  /** What it threw. */
+  readonly error?: unknown;
+}
 
 export interface GroupRef {
   readonly queue: string;
@@ -48,6 +69,9 @@ export interface TaskRecovery {
   /** Failures before this attempt. */
   readonly retried: number;
   readonly maxRetry: number;
+  /** How often its server has died while it ran, this time included. */
+  readonly crashes: number;
+  /** LeaseExpiredError, or TaskCrashedError when it was archived as a suspect. */
   readonly error: Error;
   readonly retryAt?: Date;
 }
@@ -94,6 +118,8 @@ export interface AsynqEventMap extends LinkEventMap {
   };
   /** The outcome of an attempt is stored (or is `lost`). */
   taskFinished: TaskOutcome;
+  /** A step of a handler has done something. A sleep, a wait for a signal and the call of a task are no such steps. */
+  stepFinished: FinishedStep & { readonly task: TaskRef };
   /** A handler still runs some time after its attempt ended; it keeps its slot. */
   handlerStuck: { readonly task: TaskRef; readonly reason: unknown; readonly seconds: number };
   /**
@@ -140,8 +166,13 @@ export interface AsynqEventMap extends LinkEventMap {
   listenersLeft: { readonly listeners: number };
   /** A task of a crashed or stalled server was recovered. */
   taskRecovered: TaskRecovery;
-  /** The same as a sum: the tasks of one queue that were recovered in one step. */
-  tasksRecovered: { readonly queue: string; readonly retried: number; readonly archived: number };
+  /** The same as a sum: the tasks of one queue that were recovered in one step. `suspects`: those of the archived ones with too many crashes. */
+  tasksRecovered: {
+    readonly queue: string;
+    readonly retried: number;
+    readonly archived: number;
+    readonly suspects: number;
+  };
   /** Dangling ids were removed, and active tasks without a lease were given one. */
   queueRepaired: { readonly queue: string; readonly dangling: number; readonly leases: number };
   /** The tasks of a group have become one task. */
@@ -167,6 +198,12 @@ export interface AsynqEventMap extends LinkEventMap {
   queueReachable: { readonly queue: string };
   /** A pass of a loop failed; the loop goes on with back-off. */
   loopFailed: { readonly loop: string; readonly error: unknown };
+  /** The event loop stood still for so long while tasks of these types (ten at most) were here: one of them kept it busy. */
+  loopBlocked: { readonly milliseconds: number; readonly types: readonly string[] };
+  /** A thread of handlers has ended by itself, or could not start; another one takes its place. Its task has failed. */
+  threadDied: { readonly reason: string };
+  /** Leases are not kept while the event loop stands still, for this reason. Emitted once. */
+  leasesUnguarded: { readonly reason: string };
   /** Redis sends no wake-ups; the server polls. */
   wakeUnavailable: { readonly error: unknown };
   /**
@@ -176,6 +213,33 @@ export interface AsynqEventMap extends LinkEventMap {
   handlersIdle: { readonly handlers: number };
   /** The module has server options, but the application has no handler: no server is started. */
   handlersMissing: { readonly connection: string };
+  /**
+   * Classes with handlers were loaded, and no module provides them: they handle nothing here. Emitted once, when the application
+   * starts, where it has a server.
+   */
+  handlersNotProvided: { readonly classes: readonly string[] };
+  /**
+   * Tasks go to a queue that no server serves: this process enqueues them, or `handler` is of a definition with this queue. `near`: a
+   * queue with a similar name that is served. Emitted once per queue, some seconds later.
+   */
+  queueNotServed: { readonly queue: string; readonly near?: string | undefined; readonly handler?: string | undefined };
+  /**
+   * Another server (`host`, `pid`) takes tasks of this queue, and handles none of the types that are handled here: most likely another
+   * application uses the same prefix and queue. Emitted once, some seconds after the start.
+   */
+  queueShared: {
+    readonly queue: string;
+    readonly host: string;
+    readonly pid: number;
+    readonly theirs: readonly string[];
+    readonly ours: readonly string[];
+  };
+  /** Nothing in this process handles SIGTERM, which then ends it at once, with tasks running. Emitted once, some seconds after the start. */
+  shutdownHooksMissing: Readonly<Record<string, never>>;
+  /**
+   * The first payload of this type loses something as JSON: `what` is at `path` (`$` is the payload). Emitted once per type of a client.
+   */
+  payloadChanged: { readonly type: string; readonly path: string; readonly what: string };
   /** This process enqueued the task of a planned time. */
   periodicTaskEnqueued: { readonly entry: PeriodicRef; readonly taskId: string };
   /**

@@ -4,6 +4,7 @@ import type {
   AsynqEventName,
   AsynqEvents,
   EndedWait,
+  FinishedStep,
   TaskOutcome,
   TaskOutcomeKind,
   TaskRef,
@@ -37,6 +38,8 @@ export interface TaskEventMap {
   enqueued: { readonly info: TaskInfo };
   /** A handler is about to be called. */
   started: TaskAttempt;
+  /** A step of the handler has done something, or failed to; not one that was answered from what is stored. */
+  stepFinished: FinishedStep;
   /** An attempt is over, whatever its outcome. */
   finished: EndedAttempt;
   /** The handler succeeded. */
@@ -51,6 +54,8 @@ export interface TaskEventMap {
   revoked: EndedAttempt;
   /** The handler postponed the task with `PostponeTask`. */
   postponed: EndedAttempt & { readonly retryAt: Date };
+  /** The handler sleeps, or waits for a signal, in a step; `retryAt`: until then at the latest. */
+  suspended: EndedAttempt & { readonly retryAt: Date };
   /** The server shut down before the handler ended; the task is back at the front of its queue. */
   requeued: EndedAttempt;
   /** The lease was lost: another server has the task, and nothing is stored here. */
@@ -96,7 +101,8 @@ export interface TaskEventFilter {
 
 type TaskTypeName = string | { readonly type: string };
 
-type ServerEvent = 'taskEnqueued' | 'taskStarted' | 'taskFinished' | 'taskRecovered' | 'groupAggregated' | 'waitEnded';
+type ServerEvent =
+  'taskEnqueued' | 'taskStarted' | 'stepFinished' | 'taskFinished' | 'taskRecovered' | 'groupAggregated' | 'waitEnded';
 
 const ENDED: readonly ServerEvent[] = ['taskFinished', 'taskRecovered'];
 
@@ -104,6 +110,7 @@ const ENDED: readonly ServerEvent[] = ['taskFinished', 'taskRecovered'];
 const EMITTED_AS: { readonly [E in TaskEventName]: readonly ServerEvent[] } = {
   enqueued: ['taskEnqueued'],
   started: ['taskStarted'],
+  stepFinished: ['stepFinished'],
   finished: ENDED,
   succeeded: ['taskFinished'],
   failed: ENDED,
@@ -111,6 +118,7 @@ const EMITTED_AS: { readonly [E in TaskEventName]: readonly ServerEvent[] } = {
   archived: ENDED,
   revoked: ['taskFinished'],
   postponed: ['taskFinished'],
+  suspended: ['taskFinished'],
   requeued: ['taskFinished'],
   lost: ['taskFinished'],
   cancelled: ['taskFinished'],
@@ -127,6 +135,7 @@ const BY_OUTCOME: { readonly [K in TaskOutcomeKind]: readonly TaskEventName[] } 
   archived: ['finished', 'failed', 'archived'],
   revoked: ['finished', 'revoked'],
   postponed: ['finished', 'postponed'],
+  suspended: ['finished', 'suspended'],
   requeued: ['finished', 'requeued'],
   lost: ['finished', 'lost'],
 };
@@ -145,6 +154,7 @@ export interface TaskOccurrence {
 const TO_OCCURRENCE: { readonly [S in ServerEvent]: (event: AsynqEventMap[S]) => TaskOccurrence } = {
   taskEnqueued: ({ task }) => ({ names: ['enqueued'], task, details: { info: task } }),
   taskStarted: ({ task, ...details }) => ({ names: ['started'], task, details }),
+  stepFinished: ({ task, ...details }) => ({ names: ['stepFinished'], task, details }),
   taskFinished: ({ task, ...details }) => ({ names: namesOf(details), task, details }),
   taskRecovered: ({ task, ...details }) => ({
     names: BY_OUTCOME[details.outcome],

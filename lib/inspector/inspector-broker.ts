@@ -15,6 +15,7 @@ export type InspectorBroker = Pick<
   | 'batches'
   | 'workflows'
   | 'obstacles'
+  | 'checkpoints'
   | 'fairKeys'
   | 'uniqueness'
   | 'keyPrefix'

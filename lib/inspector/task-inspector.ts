@@ -18,6 +18,7 @@ import { cancel } from './cancel.js';
 import type { CancelOptions } from './cancel-options.js';
 import { explain } from './explain/explain.js';
 import type { TaskExplanation } from './explain/reasons.js';
+import type { HandlerStepList } from './handler-step.js';
 import { requireQueue, requireQueueName } from './known-queue.js';
 import { type ListOptions, toListRequest } from './list-options.js';
 import { type LockList, type LockListOptions, listLocks, type LockToRelease, releaseLock } from './locks.js';
@@ -25,6 +26,7 @@ import type { ArchiveOptions, MoveOptions } from './move-options.js';
 import { QueueInspector } from './queue-inspector.js';
 import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
 import { moveTask, rescheduleTask, type UpdatePayloadOptions, updatePayload } from './single-task.js';
+import { type HandlerStepListOptions, listSteps } from './steps.js';
 import { readWait, type TaskWait } from './waits.js';
 import { type TaskList, viewTask } from './views.js';
 
@@ -51,6 +53,17 @@ export abstract class TaskInspector extends QueueInspector {
    */
   waits(queue: string, id: string): Promise<TaskWait | undefined> {
     return readWait(this.broker, queue, id);
+  }
+
+  /**
+   * The steps of the handler of a task, as they are stored with it, and the signals it has got. `undefined` if it has none of both, or
+   * does not exist.
+   *
+   * @throws InvalidOptionError for a blank queue or id; BrokerUnavailableError
+   * @example const { steps } = (await inspector.steps('default', 'order-17'))!;
+   */
+  steps(queue: string, id: string, options?: HandlerStepListOptions): Promise<HandlerStepList | undefined> {
+    return listSteps(this.broker, queue, id, options);
   }
 
   /**

@@ -76,7 +76,7 @@ export class RunningTask {
 
 /** @param clock gives the time at which pending tasks are due: now */
 export function viewTask(task: StoredTask | ListedTask, clock: Clock): TaskInfo {
-  const { message, state, result, nextProcessAt, pendingSince, held } = task;
+  const { message, state, result, nextProcessAt, pendingSince, held, notes } = task;
   const due = nextProcessAt === undefined ? undefined : nextProcessAt * 1000;
   return toTaskInfo(message, {
     state,
@@ -84,6 +84,7 @@ export function viewTask(task: StoredTask | ListedTask, clock: Clock): TaskInfo 
     nextProcessAt: state === 'pending' ? clock.now() : due,
     pendingSince,
     held,
+    notes,
     isOrphaned: 'orphaned' in task && task.orphaned,
   });
 }

@@ -57,7 +57,7 @@ function describeTarget({
     group === undefined ? '' : `of group ${quote(group)}`,
     queue === undefined ? '' : `queue ${quote(queue)}`,
     toQueue === undefined ? '' : `into queue ${quote(toQueue)}`,
-    detail === undefined ? '' : `(${detail})`,
+    detail === undefined ? '' : `(${action === 'signal' ? quote(detail) : detail})`,
   ];
   return words.filter(Boolean).join(' ');
 }

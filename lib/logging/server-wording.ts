@@ -3,13 +3,25 @@ import type { AsynqLogger } from '../logger.js';
 import { count, errorText, type Wording } from './wording.js';
 
 export const QUEUES: Wording = {
-  tasksRecovered: ({ queue, retried, archived }, logger) =>
-    logger.warn(`Recovered tasks of a lost server, queue "${queue}": ${retried} to retry, ${archived} archived`),
+  tasksRecovered: ({ queue, retried, archived, suspects }, logger) => {
+    const crashed = suspects === 0 ? '' : `, ${suspects} of them as suspects, as their servers die again and again`;
+    logger.warn(
+      `Recovered tasks of a lost server, queue "${queue}": ${retried} to retry, ${archived} archived${crashed}`,
+    );
+  },
   queueRepaired: ({ queue, dangling, leases }, logger) =>
     logger.warn(`Repaired queue "${queue}": ${dangling} dangling ids removed, ${leases} running tasks given a lease`),
 };
 
 export const SERVER: Wording = {
+  loopBlocked: ({ milliseconds, types }, logger) =>
+    logger.warn(
+      `The event loop stood still for ${(milliseconds / 1000).toFixed(1)} s with tasks of type ` +
+        `${types.map((type) => JSON.stringify(type)).join(', ')}: heartbeats, cancellation and other handlers waited`,
+    ),
+  threadDied: ({ reason }, logger) => logger.warn(`A thread of handlers is gone: ${reason}`),
+  leasesUnguarded: ({ reason }, logger) =>
+    logger.warn(`A task that keeps the event loop busy for a minute may run twice: ${reason}`),
   wakeUnavailable: ({ error }, logger) =>
     logger.warn(`Redis sends no wake-ups, so idle queues are polled: ${errorText(error)}`),
   handlersIdle: ({ handlers }, logger) =>
@@ -19,6 +31,31 @@ export const SERVER: Wording = {
       'No server is started, as this application has no task handler: list the class that has them under providers, ' +
         'or set server: false if this process only produces',
     ),
+  handlersNotProvided: ({ classes }, logger) =>
+    logger.warn(
+      `No module provides ${someOf(classes)}, so that ${classes.length === 1 ? 'its' : 'their'} handlers do not run here: list ` +
+        `${classes.length === 1 ? 'the class' : 'the classes'} under providers`,
+    ),
+  queueNotServed: ({ queue, near, handler }, logger) => {
+    const whose = handler === undefined ? 'Tasks go to' : `The definition that ${handler} handles puts tasks into`;
+    const remedy = near === undefined ? '' : `; did you mean "${near}"?`;
+    logger.warn(
+      `${whose} queue "${queue}", which no server serves${remedy || ','} ` +
+        `${remedy ? 'Else name it' : 'so they wait: name it'} in server: { queues } of the process that is to run them`,
+    );
+  },
+  queueShared: ({ queue, host, pid, theirs, ours }, logger) =>
+    logger.warn(
+      `Queue "${queue}" is also served by process ${pid} on ${host}, which handles other types (${someOf(theirs)}) than this one ` +
+        `(${someOf(ours)}): each takes tasks that only the other can run. Give each application a keyPrefix or queues of its own`,
+    ),
+  shutdownHooksMissing: (_, logger) =>
+    logger.warn(
+      'Nothing handles SIGTERM, so a deploy kills this process with its tasks, which wait half a minute for another: call ' +
+        'app.enableShutdownHooks()',
+    ),
+  payloadChanged: ({ type, path, what }, logger) =>
+    logger.warn(`The payload of task "${type}" is not what its handler gets: ${path} is ${what}`),
   serverStarted: ({ concurrency, queues }, logger) =>
     logger.log(`Server started: concurrency ${concurrency}, queues ${priorities(queues)}`),
   serverStopped: ({ active }, logger) => logger.log(`Stopped fetching; ${count(active, 'task')} still running`),
@@ -101,6 +138,8 @@ export function loopWording(): Wording {
     },
   };
 }
+
+const someOf = (names: readonly string[]): string => names.slice(0, 5).join(', ') + (names.length > 5 ? ', …' : '');
 
 const priorities = (queues: Readonly<Record<string, number>>): string =>
   Object.entries(queues)

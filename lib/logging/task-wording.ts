@@ -60,6 +60,8 @@ function logOutcome({ outcome, task, retried, error, retryAt }: TaskOutcome, log
       return logger.log(`${name} was revoked: ${errorText(error)}`);
     case 'postponed':
       return logger.log(`${name} was postponed, next attempt ${at(retryAt)}: ${errorText(error)}`);
+    case 'suspended':
+      return logger.log(`${name} is suspended until ${at(retryAt)} at the latest`);
     case 'requeued':
       return logger.log(`${name} was put back to the front of its queue`);
     case 'lost':

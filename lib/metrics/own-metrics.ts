@@ -21,6 +21,7 @@ const GAUGE = { type: 'gauge' } as const;
 function attemptMetrics(metric: Describe, prefix: string): MetricDefinition[] {
   const duration = 'task_duration_seconds';
   const wait = 'task_wait_seconds';
+  const step = 'step_duration_seconds';
   return [
     {
       ...metric(duration, 'Seconds attempts took, from the call of the handler to its end.', ['queue', 'type']),
@@ -35,6 +36,19 @@ function attemptMetrics(metric: Describe, prefix: string): MetricDefinition[] {
     {
       ...metric('task_attempts_total', 'Attempts, by the outcome of the task.', ['queue', 'type', 'outcome']),
       read: ({ tasks }) => tasks.attempts(),
+    },
+    {
+      ...metric('steps_total', 'Steps of handlers that did something, or failed to, by outcome.', [
+        'queue',
+        'type',
+        'outcome',
+      ]),
+      read: ({ tasks }) => tasks.steps(),
+    },
+    {
+      ...metric(step, 'Seconds steps of handlers took, until what they brought was stored.', ['queue', 'type']),
+      type: 'histogram',
+      read: ({ tasks }) => tasks.stepDurations(prefix + step),
     },
     {
       ...metric('stuck_handlers_total', 'Handlers that still ran long after they were aborted.', ['queue', 'type']),
@@ -96,6 +110,12 @@ function eventCounters(metric: Describe): MetricDefinition[] {
       (s) => s.runs,
     ),
     counted('batches_ended_total', 'Batches that ended, by outcome.', ['queue', 'outcome'], (s) => s.batches),
+    counted(
+      'event_loop_blocked_seconds_total',
+      'Seconds for which the event loop stood still, a second or longer at a time.',
+      [],
+      (s) => s.loopBlocked,
+    ),
     counted('loop_failures_total', 'Failed passes of the loops of the server.', ['loop'], (s) => s.loopFailures),
     counted('redis_errors_total', 'Calls to Redis that failed, by their source.', ['source'], (s) => s.redisErrors),
   ];
@@ -129,6 +149,17 @@ function serverMetrics(metric: Describe): MetricDefinition[] {
       merge: 'max',
       read: ofServer(({ loops }) =>
         loops.map(({ loop, lag, overdue }) => ({ labels: { loop }, value: Math.max(lag, overdue) / 1000 })),
+      ),
+    },
+    {
+      ...metric('event_loop_delay_seconds', 'Seconds by which the event loop was late lately.', ['quantile']),
+      ...GAUGE,
+      merge: 'max',
+      read: ofServer(({ loopDelay: { p50, p99, max } }) =>
+        Object.entries({ '0.5': p50, '0.99': p99, '1': max }).map(([quantile, value]) => ({
+          labels: { quantile },
+          value: value / 1000,
+        })),
       ),
     },
     {

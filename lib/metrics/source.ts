@@ -57,6 +57,7 @@ export class MetricsSource {
   readonly aggregations = new Tally();
   readonly aggregatedTasks = new Tally();
   readonly firings = new Tally();
+  readonly loopBlocked = new Tally();
   readonly linkMessages = new Tally();
   readonly linkEnds = new Tally();
   readonly waits = new Tally();
@@ -110,15 +111,18 @@ export class MetricsSource {
     this.ends.push(
       events.measureWaits(),
       events.on('taskFinished', (outcome) => tasks.record(outcome)),
+      events.on('stepFinished', ({ task, ...step }) => tasks.recordStep(task, step)),
       events.on('taskDamaged', ({ task }) => this.damaged.add({ queue: task.queue })),
       events.on('payloadTooNew', ({ task }) => this.newerPayloads.add({ queue: task.queue })),
       events.on('taskExpired', ({ task, onExpiry }) =>
         this.expired.add({ queue: task.queue, outcome: onExpiry === 'drop' ? 'dropped' : 'archived' }),
       ),
+      events.on('loopBlocked', ({ milliseconds }) => this.loopBlocked.add({}, milliseconds / 1000)),
       events.on('handlerStuck', ({ task }) => tasks.recordStuck(task)),
-      events.on('tasksRecovered', ({ queue, retried, archived }) => {
+      events.on('tasksRecovered', ({ queue, retried, archived, suspects }) => {
         this.recovered.add({ queue, outcome: 'retried' }, retried);
-        this.recovered.add({ queue, outcome: 'archived' }, archived);
+        this.recovered.add({ queue, outcome: 'archived' }, archived - suspects);
+        this.recovered.add({ queue, outcome: 'suspect' }, suspects);
       }),
     );
     this.watchRedis(events);

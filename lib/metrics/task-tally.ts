@@ -1,9 +1,21 @@
-import type { TaskOutcome, TaskOutcomeKind, TaskRef } from '../events/events.js';
+import type { FinishedStep, StepOutcomeKind, TaskOutcome, TaskOutcomeKind, TaskRef } from '../events/events.js';
 import { Buckets } from './buckets.js';
 import type { Sample } from './sample.js';
 
 /** The outcomes of attempts in the metrics. */
-export const OUTCOMES = ['succeeded', 'retried', 'archived', 'revoked', 'postponed', 'requeued', 'lost'] as const;
+export const OUTCOMES = [
+  'succeeded',
+  'retried',
+  'archived',
+  'revoked',
+  'postponed',
+  'suspended',
+  'requeued',
+  'lost',
+] as const;
+
+/** The outcomes of steps in the metrics. */
+const STEP_OUTCOMES: readonly StepOutcomeKind[] = ['done', 'failed', 'interrupted'];
 
 const COUNTED_AS: Readonly<Record<TaskOutcomeKind, number>> = {
   done: 0,
@@ -12,14 +24,15 @@ const COUNTED_AS: Readonly<Record<TaskOutcomeKind, number>> = {
   archived: 2,
   revoked: 3,
   postponed: 4,
-  requeued: 5,
-  lost: 6,
+  suspended: 5,
+  requeued: 6,
+  lost: 7,
 };
 /**
  * From this outcome on the duration says nothing about such tasks: the handler was interrupted, or
  * never called.
  */
-const INTERRUPTED = 5;
+const INTERRUPTED = 6;
 
 /**
  * The label of types without a handler: others may enqueue any type, and each would be a new
@@ -41,6 +54,8 @@ interface Series {
   readonly duration: Buckets;
   readonly wait: Buckets;
   stuck: number;
+  /** Made with its first step. */
+  steps: { readonly outcomes: Float64Array; readonly duration: Buckets } | undefined;
 }
 
 /**
@@ -58,6 +73,16 @@ export class TaskTally {
     series.outcomes[counted]! += 1;
     if (counted < INTERRUPTED) series.duration.observe(duration / 1000);
     if (waited !== undefined) series.wait.observe(waited / 1000);
+  }
+
+  /** Names of steps are no labels: a loop, or the payload, may make any number of them. */
+  recordStep({ queue, type }: TaskRef, { outcome, duration }: Pick<FinishedStep, 'outcome' | 'duration'>): void {
+    const steps = (this.seriesOf(queue, type).steps ??= {
+      outcomes: new Float64Array(STEP_OUTCOMES.length),
+      duration: new Buckets(this.options.durationBuckets),
+    });
+    steps.outcomes[STEP_OUTCOMES.indexOf(outcome)]! += 1;
+    if (outcome !== 'interrupted') steps.duration.observe(duration / 1000);
   }
 
   recordStuck({ queue, type }: TaskRef): void {
@@ -88,6 +113,18 @@ export class TaskTally {
     for (const { labels, wait } of this.all()) yield* wait.samples(name, labels);
   }
 
+  *steps(): Iterable<Sample> {
+    for (const { labels, steps } of this.all()) {
+      if (!steps) continue;
+      for (const [index, outcome] of STEP_OUTCOMES.entries())
+        yield { labels: { ...labels, outcome }, value: steps.outcomes[index]! };
+    }
+  }
+
+  *stepDurations(name: string): Iterable<Sample> {
+    for (const { labels, steps } of this.all()) if (steps) yield* steps.duration.samples(name, labels);
+  }
+
   private seriesOf(queue: string, type: string): Series {
     const label = this.options.patternOf(type) ?? UNKNOWN_TYPE;
     let types = this.queues.get(queue);
@@ -105,6 +142,7 @@ export class TaskTally {
       duration: new Buckets(durationBuckets),
       wait: new Buckets(waitBuckets),
       stuck: 0,
+      steps: undefined,
     };
   }
 

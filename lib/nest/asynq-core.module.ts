@@ -8,6 +8,7 @@ import { TaskHandlerFactory } from './execution/task-handler.factory.js';
 import { HealthFactory } from './health/health.factory.js';
 import { moveInHookOrder } from './lifecycle/hook-order.js';
 import { SchedulerOrchestrator } from './lifecycle/scheduler.orchestrator.js';
+import { SetupChecks } from './lifecycle/setup-checks.js';
 import { ServerOrchestrator } from './lifecycle/server.orchestrator.js';
 import { AggregatorExplorer } from './discovery/aggregator.explorer.js';
 import { EventListeners } from './lifecycle/event.listeners.js';
@@ -24,6 +25,7 @@ import { HandlerMetadataAccessor } from './discovery/handler.metadata-accessor.j
     HandlerExplorer,
     TaskHandlerFactory,
     SchedulerOrchestrator,
+    SetupChecks,
     AggregatorExplorer,
     TaskAggregatorFactory,
     EventListeners,

@@ -8,6 +8,7 @@ import {
 } from '@nestjs/common';
 import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import { InvalidOptionError } from '../errors.js';
+import { FOREIGN } from '../foreign-names.js';
 import { logEvents } from '../logging/log.js';
 import { nestLogger } from './nest-logger.js';
 import { rejectUnknownKeys, requireNonBlank } from '../validation.js';
@@ -55,7 +56,8 @@ export class AsynqModule extends ConfigurableModuleClass implements OnApplicatio
   /** Takes the options from a factory or a class, with `name` and `isGlobal` beside it. @throws InvalidOptionError */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     requireOptions(options, 'forRootAsync');
-    rejectUnknownKeys(options, ASYNC_KEYS, 'AsynqModule.forRootAsync option', InvalidOptionError);
+    const what = 'AsynqModule.forRootAsync option';
+    rejectUnknownKeys(options, ASYNC_KEYS, what, InvalidOptionError, FOREIGN.async);
     if (!SOURCES.some((source) => source in options)) throw new InvalidOptionError(noOptionsSource);
     return super.forRootAsync(options);
   }

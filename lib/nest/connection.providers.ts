@@ -4,23 +4,25 @@ import type { Broker } from '../broker/broker.js';
 import { MemoryBroker } from '../broker/memory/memory-broker.js';
 import { RedisConnections } from '../broker/redis/connection/connections.js';
 import { RedisBroker } from '../broker/redis/redis-broker.js';
-import { AsynqClient } from '../client/client.js';
 import { SystemClock } from '../clock.js';
 import { InvalidOptionError } from '../errors.js';
 import { AsynqEvents } from '../events/events.js';
 import { resolveModuleOptions, type ResolvedModuleOptions } from './connection/asynq-module.options.js';
 import { EventWriter } from '../event-streams/event-writer.js';
 import { resolveEventStream } from './events/event-stream.options.js';
+import { AsynqClient } from './asynq-client.js';
 import { AsynqServer } from './asynq-server.js';
 import { AsynqTaskEvents } from './events/asynq-task-events.js';
 import { ConnectionRegistry, type Connection } from './connection/connection.registry.js';
 import {
   CONNECTION,
   HOOKS,
+  QUEUE_WATCH,
   RAW_MODULE_OPTIONS,
   RELAY,
   RESOLVED_MODULE_OPTIONS,
 } from './connection/connection.tokens.js';
+import { QueueWatch } from './connection/queue-watch.js';
 import { Relay } from '../links/relay.js';
 import type { AsynqHealth } from './health/asynq-health.js';
 import { AsynqHealthIndicator } from './health/asynq-health-indicator.js';
@@ -64,6 +66,11 @@ function brokerProviders(name: string): Provider[] {
     },
     { provide: HOOKS, useFactory: makeHooks, inject: [RESOLVED_MODULE_OPTIONS] },
     {
+      provide: QUEUE_WATCH,
+      useFactory: (made: Broker, { events }: Hooks) => new QueueWatch(made, events),
+      inject: [broker, HOOKS],
+    },
+    {
       provide: RELAY,
       useFactory: (made: Broker, { events }: Hooks) => new Relay(made.links, events),
       inject: [broker, HOOKS],
@@ -75,8 +82,12 @@ function brokerProviders(name: string): Provider[] {
         { codec, defaults, queues, acknowledge }: ResolvedModuleOptions,
         hooks: Hooks,
         relay: Relay,
-      ) => new AsynqClient(made, { codec, defaults, queues, acknowledge }, { ...hooks, relay }),
-      inject: [broker, RESOLVED_MODULE_OPTIONS, HOOKS, RELAY],
+        watch: QueueWatch,
+      ) => {
+        const onQueue = (queue: string): void => watch.add(queue);
+        return new AsynqClient(made, { codec, defaults, queues, acknowledge }, { ...hooks, relay, onQueue });
+      },
+      inject: [broker, RESOLVED_MODULE_OPTIONS, HOOKS, RELAY, QUEUE_WATCH],
     },
     {
       provide: getAsynqInspectorToken(name),
@@ -91,11 +102,12 @@ function brokerProviders(name: string): Provider[] {
   ];
 }
 
+type Made = [ResolvedModuleOptions, Broker, AsynqClient, Hooks, Relay, QueueWatch];
+
 function connectionProvider(name: string): Provider {
   return {
     provide: CONNECTION,
-    useFactory: (registry: ConnectionRegistry, ...made: [ResolvedModuleOptions, Broker, AsynqClient, Hooks, Relay]) =>
-      register(registry, name, ...made),
+    useFactory: (registry: ConnectionRegistry, ...made: Made) => register(registry, name, ...made),
     inject: [
       ConnectionRegistry,
       RESOLVED_MODULE_OPTIONS,
@@ -103,6 +115,7 @@ function connectionProvider(name: string): Provider {
       getAsynqClientToken(name),
       HOOKS,
       RELAY,
+      QUEUE_WATCH,
     ],
   };
 }
@@ -171,6 +184,7 @@ function register(
   client: AsynqClient,
   { events, tracing, redactor, transactions }: Hooks,
   relay: Relay,
+  queueWatch: QueueWatch,
 ): Connection {
   const { codec, defaults, queueSettings } = options;
   for (const [queue, { archive }] of queueSettings) if (archive) limitArchive(broker, queue, archive);
@@ -178,7 +192,7 @@ function register(
   const taskEvents = new AsynqTaskEvents(events, name, broker);
   const eventWriter = makeEventWriter(broker, events, options);
   const parts = { broker, client, events, relay, tracing, redactor, scheduler, taskEvents, eventWriter, transactions };
-  const connection = { name, options, ...parts };
+  const connection = { name, options, ...parts, queueWatch };
   registry.add(connection);
   return connection;
 }

@@ -1,8 +1,8 @@
 import type { InjectionToken } from '@nestjs/common';
-import { AsynqClient } from '../client/client.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import { AsynqSemaphores } from '../limits/semaphores.js';
 import { AsynqScheduler } from '../scheduler/scheduler.js';
+import { AsynqClient } from './asynq-client.js';
 import { AsynqServer } from './asynq-server.js';
 import { AsynqTaskEvents } from './events/asynq-task-events.js';
 import { AsynqHealth } from './health/asynq-health.js';

@@ -1,3 +1,4 @@
+import { FOREIGN } from '../foreign-names.js';
 import { BAD_ZONE, parseSpec } from '../cron/parse.js';
 import type { Schedule } from '../cron/schedule.js';
 import { InvalidOptionError, InvalidScheduleError } from '../errors.js';
@@ -68,7 +69,8 @@ export function readPeriodicOptions(
   what = 'periodic task',
 ): { plan: Plan; task: TaskOptions } {
   requireObject(options, 'options of a periodic task', InvalidOptionError);
-  rejectUnknownKeys(options, PERIODIC_OPTION_NAMES, 'option of a periodic task', InvalidOptionError);
+  const known = PERIODIC_OPTION_NAMES;
+  rejectUnknownKeys(options, known, 'option of a periodic task', InvalidOptionError, FOREIGN.periodic);
   const { tz = 'UTC', missed = 'skip', overlap = 'allow', id, ...task } = options;
   requireNonBlank(tz, `${what}: tz`, InvalidOptionError);
   if (id !== undefined) {

@@ -2,7 +2,7 @@ import { withTimeout } from '../async.js';
 import type { Broker } from '../broker/broker.js';
 import { refuseRepeat } from '../enqueue/repeats.js';
 import { Preparer } from '../enqueue/preparer.js';
-import type { PayloadArguments } from '../client/types.js';
+import type { AnyTask, MissingPayload, PayloadArguments, PayloadFor } from '../client/types.js';
 import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError, SchedulerStateError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
@@ -94,8 +94,12 @@ export class AsynqScheduler {
    * @throws InvalidScheduleError, InvalidTaskError, InvalidOptionError; the last also when the
    * entry exists already
    */
-  register<P>(spec: string, task: TaskDefinition<P>, ...rest: PayloadArguments<P, PeriodicTaskOptions>): string;
-  register(spec: string, type: string, payload?: unknown, options?: PeriodicTaskOptions): string;
+  register<P>(spec: string, task: TaskDefinition<P> & MissingPayload<P>): never;
+  register<T extends AnyTask>(
+    spec: string,
+    task: T,
+    ...rest: PayloadArguments<PayloadFor<T>, PeriodicTaskOptions>
+  ): string;
   register(spec: string, task: string | TaskDefinition, payload?: unknown, options?: PeriodicTaskOptions): string {
     const definition = this.define({ spec, task, payload, options });
     const { id, kind } = definition;

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { LeasedTask } from '../broker/broker.js';
+import type { Lease, LeasedTask } from '../broker/broker.js';
 import type { TaskOutcome } from '../events/events.js';
 import type { ActiveTask } from './attempt/active-task.js';
 import type { Attempts } from './attempt/attempts.js';
@@ -84,6 +84,19 @@ export class ByHand {
     });
     if (!served) queues.remove(name);
     return outcomes.find(({ task }) => task.id === id);
+  }
+
+  /** The server of a task has died, and another one recovers it. Returns whether the task was held here. */
+  async crash({ queue, id }: Lease): Promise<boolean> {
+    const { executor, verdicts, deps } = this.core;
+    const task = [...executor.held()].find((held) => held.id === id && held.queue === queue);
+    if (!task) return false;
+    const { lease, message } = task;
+    executor.lose(task);
+    const { settlement } = verdicts.leaseExpired({ lease, message }, { servers: [], others: 0 });
+    const reply = await deps.broker.consumer.exchange(queue, { settle: [settlement], take: 0 });
+    if (reply.parcels) deps.relay.carry(reply);
+    return true;
   }
 
   /** The tasks whose handlers have not settled. */

@@ -1,4 +1,7 @@
+import type { LeaseGuard } from '../broker/lease-guards.js';
 import type { Broker, StoredResult, WakeListener, WakeSource } from '../broker/broker.js';
+import type { StepCallPreparer } from '../broker/checkpoints.js';
+import { WaitingClock } from '../clock.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
 import { encodeJson } from '../task/codec.js';
@@ -24,6 +27,7 @@ import { Syncer } from './fetching/syncer.js';
 import { Waker } from './fetching/waker.js';
 import { Aggregator, type AggregatorListener } from './groups/aggregator.js';
 import { Aggregators, type TaskAggregatorEntry } from './groups/aggregators.js';
+import { LoopWatch } from './loops/loop-watch.js';
 import { LeaseKeeper } from './loops/lease-keeper.js';
 import type { ResolvedServerOptions } from './options.js';
 import { ServerLoops } from './server-loops.js';
@@ -37,7 +41,7 @@ export interface CoreDeps {
   readonly options: ResolvedServerOptions;
   readonly events: AsynqEvents;
   readonly tracing: Tracing | undefined;
-  readonly contexts: TaskContexts | undefined;
+  readonly contexts: (TaskContexts & StepCallPreparer) | undefined;
   /** Default: bytes as they are, anything else as JSON. */
   readonly encodeResult: ((result: unknown) => StoredResult | undefined) | undefined;
 }
@@ -53,6 +57,7 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
   readonly aggregators: Aggregators;
   readonly limiters: Limiters;
   readonly executor: Executor;
+  readonly verdicts: Verdicts;
   readonly processor: Processor;
   readonly source: WakeSource;
   readonly waker: Waker;
@@ -60,19 +65,34 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
   readonly caller: StandbyCaller;
   readonly aggregator: Aggregator;
   readonly loops: ServerLoops;
+  readonly loopWatch: LoopWatch;
+  private guard: LeaseGuard | undefined;
   private readonly syncer: Syncer;
 
   /** @throws InvalidHandlerError */
   constructor(readonly deps: CoreDeps) {
     const { broker, relay, events, tracing, options } = deps;
     const { strictPriority, concurrency, taskCheckInterval: pollInterval, groups } = options;
-    const queues = (this.queues = new QueueRegistry(options.queues));
+    const queues = (this.queues = new QueueRegistry(options.queues, this.openGuard()));
     const mux = (this.mux = new Mux(deps.handlers));
     const aggregators = (this.aggregators = new Aggregators(deps.aggregators));
     const common = { broker, relay, clock: broker.clock, events, tracing, queues, mux, aggregators, listener: this };
     const results = new Results(broker.consumer, broker.maxPayloadSize, deps.encodeResult ?? encodeJson);
-    const services = { results, contexts: deps.contexts };
-    const verdicts = new Verdicts({ ...common, services, hooks: new Hooks(options, events) });
+    const { checkpoints, clock, maxPayloadSize: maxBytes } = broker;
+    const notes = { role: broker.notes, clock: broker.manual ? new WaitingClock(clock) : clock };
+    const services = {
+      results,
+      steps: { checkpoints, clock, maxBytes, relay, calls: deps.contexts, isStopping: () => this.isStopping },
+      notes,
+      events,
+      contexts: deps.contexts,
+    };
+    const verdicts = (this.verdicts = new Verdicts({
+      ...common,
+      services,
+      hooks: new Hooks(options, events),
+      maxCrashes: options.maxCrashes,
+    }));
     const limiters = (this.limiters = new Limiters(mux.entries(), common));
     const newerPayloads = new NewerPayloads(mux.entries(), common);
     const executor = (this.executor = new Executor({ ...common, limiters, newerPayloads, verdicts, services }));
@@ -81,6 +101,7 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     const leases = new LeaseKeeper({ ...common, attempts: executor });
     const syncer = (this.syncer = new Syncer({ ...common, leases, processor }));
     const source = (this.source = broker.wake.watch(this));
+    this.loopWatch = new LoopWatch({ ...common, guard: this.guard });
     const fetches = mux.size > 0;
     const { patterns: aggregates } = aggregators;
     const { policies } = groups;
@@ -92,6 +113,28 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     const aggregator = (this.aggregator = new Aggregator(groupServices));
     const parts = { attempts: executor, verdicts, limiters, newerPayloads, leases, syncer, source, aggregator, seat };
     this.loops = new ServerLoops({ ...common, ...parts, groupServices, options, server: this });
+  }
+
+  /** One that is only driven by hand has no loop that could stand still. */
+  private openGuard(): LeaseGuard | undefined {
+    const { broker, events, options } = this.deps;
+    if (!options.leaseThread) return undefined;
+    const onUnavailable = (reason: string): void => events.emit('leasesUnguarded', { reason });
+    const opened = broker.leaseGuards.open({ capacity: options.concurrency, onUnavailable });
+    if (!opened) return undefined;
+    return (this.guard = {
+      hold: (lease, deadline) => {
+        if (this.status !== 'new') opened.hold(lease, deadline);
+      },
+      release: (lease) => opened.release(lease),
+      beat: () => opened.beat(),
+      close: () => opened.close(),
+    });
+  }
+
+  /** It claims nothing any more. */
+  private get isStopping(): boolean {
+    return this.status === 'stopped' || this.status === 'closed';
   }
 
   get concurrency(): number {

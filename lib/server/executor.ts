@@ -1,7 +1,10 @@
-import type { Broker, DamagedTask, ExchangeReply, LeasedTask } from '../broker/broker.js';
+import { isForfeit, type Broker, type DamagedTask, type ExchangeReply, type LeasedTask } from '../broker/broker.js';
 import type { Clock } from '../clock.js';
+import { hasCode } from '../error-code.js';
 import { DeadlineExceededError, LeaseExpiredError, ShutdownError, type AsynqError } from '../errors.js';
 import type { Relay } from '../links/relay.js';
+import { crashesOf } from '../wire/crashes.js';
+import { isUndoing } from '../wire/undoing.js';
 import { abort } from './attempt/abort.js';
 import { Admission, type AdmissionOptions, type Admitted } from './attempt/admission.js';
 import { ActiveTask, unreadableMessage, type Verdict } from './attempt/active-task.js';
@@ -11,8 +14,10 @@ import { callHandler } from './attempt/call-handler.js';
 import { Collectors } from './attempt/collectors.js';
 import type { Attempts } from './attempt/attempts.js';
 import { Deadlines } from './attempt/deadlines.js';
-import type { BatchHandling, TaskHandlerEntry } from './attempt/handler.js';
+import type { BatchHandling, SingleHandlerEntry, TaskHandlerEntry } from './attempt/handler.js';
+import { Isolation } from './attempt/isolation.js';
 import { reportFinished, reportStarted } from './attempt/report.js';
+import { withSteps } from './attempt/undoing.js';
 import { takeBatch } from './fetching/batch.js';
 import type { Exchanger } from './fetching/processor.js';
 import type { QueueListener } from './fetching/queue-listener.js';
@@ -47,11 +52,24 @@ export class Executor implements Exchanger, Attempts, Admitted {
   private readonly deadlines: Deadlines;
   private readonly admission: Admission;
   readonly collectors: Collectors;
+  private readonly batchCalls: BatchCalls;
+  private readonly isolation: Isolation;
 
   constructor(private readonly options: ExecutorOptions) {
-    this.deadlines = new Deadlines(options.clock, this);
+    const { clock, mux, listener } = options;
+    this.deadlines = new Deadlines(clock, this);
     this.admission = new Admission(options, this);
-    this.collectors = new Collectors(options.mux.entries(), options.clock, new BatchCalls(options, this));
+    this.batchCalls = new BatchCalls(options, this);
+    this.collectors = new Collectors(mux.entries(), clock, this.batchCalls);
+    this.isolation = new Isolation({ clock, server: this, onRoom: () => listener.workAvailable() });
+  }
+
+  get concurrency(): number {
+    return this.options.listener.concurrency;
+  }
+
+  slots(concurrency: number): number {
+    return this.isolation.slots(concurrency);
   }
 
   get accepting(): boolean {
@@ -113,6 +131,8 @@ export class Executor implements Exchanger, Attempts, Admitted {
   /** If the server has stopped meanwhile, the tasks go back to the front of their queue. */
   private claim(queue: QueueState, { tasks, damaged }: ExchangeReply): void {
     const now = this.options.clock.now();
+    // The event loop has stood still since: others may have them by now.
+    if (tasks[0] && isForfeit(tasks[0].lease, now)) return;
     const claimed = tasks.map((leased) => this.hold(queue, leased, now));
     this.claimed += claimed.length;
     for (const one of damaged) this.archiveDamaged(queue, one, now);
@@ -145,19 +165,32 @@ export class Executor implements Exchanger, Attempts, Admitted {
   }
 
   run(task: ActiveTask, handler: TaskHandlerEntry): void {
-    const { events, tracing } = this.options;
     if (task.deadlineAt <= task.startedAt) return this.refuse(task, new DeadlineExceededError());
+    this.deadlines.watch(task);
+    const crashes = task.message.headers && crashesOf(task.message.headers);
+    if (crashes) return this.isolation.add(task, crashes.count, () => this.runIsolated(task, handler));
     if (handler.batch) return this.collect(task, handler.batch);
+    this.call(task, handler);
+  }
+
+  private call(task: ActiveTask, handler: SingleHandlerEntry): void {
+    const { events, tracing } = this.options;
     task.span = tracing?.startProcess(task);
     reportStarted(events, task);
-    this.deadlines.watch(task);
-    callHandler(task, handler, this);
+    const isSpecial = handler.steps !== undefined || isUndoing(task.message);
+    callHandler(task, isSpecial ? withSteps(handler) : handler, this);
+  }
+
+  /** A batch would take others with it. */
+  private runIsolated(task: ActiveTask, handler: TaskHandlerEntry): void {
+    if (!handler.batch) return this.call(task, handler);
+    this.running -= 1;
+    this.batchCalls.startBatch({ tasks: [task], handling: handler.batch });
   }
 
   /** It gives its slot back until the handler is called. */
   private collect(task: ActiveTask, handling: BatchHandling): void {
     this.running -= 1;
-    this.deadlines.watch(task);
     this.collectors.add(task, handling);
   }
 
@@ -169,6 +202,10 @@ export class Executor implements Exchanger, Attempts, Admitted {
 
   /** The handler has settled, or was not called. */
   end(task: ActiveTask, succeeded: boolean, value: unknown): void {
+    const { handlerSteps } = task;
+    handlerSteps?.ended();
+    // Steps that it has begun side by side end first: what they do is stored, or undone.
+    if (handlerSteps?.isBusy) return void handlerSteps.quiet().then(() => this.end(task, succeeded, value));
     this.running -= 1;
     this.endAttempt(task, succeeded, value);
   }
@@ -179,15 +216,23 @@ export class Executor implements Exchanger, Attempts, Admitted {
     task.handlerSettled = true;
     if (!hasEnded) this.conclude(task, this.verdictOf(task, succeeded, value));
     if (this.options.limiters.size > 0) this.options.limiters.left(task);
+    if (!this.isolation.isIdle) this.leaveIsolation(task);
     if (!hasEnded) return;
     this.options.queues.get(task.queue)?.lingering.delete(task);
     this.options.listener.workAvailable();
   }
 
+  private leaveIsolation(task: ActiveTask): void {
+    this.isolation.remove(task);
+    this.isolation.look();
+  }
+
   private verdictOf(task: ActiveTask, succeeded: boolean, value: unknown): Verdict {
     const { verdicts } = this.options;
     if (succeeded) return verdicts.success(task, value);
-    return task.aborted instanceof ShutdownError ? verdicts.requeue(task) : verdicts.failure(task, value);
+    const isSuspended = task.handlerSteps?.suspension && hasCode(value, 'ASYNQ_TASK_SUSPENDED');
+    const goesBack = task.aborted instanceof ShutdownError && !isSuspended;
+    return goesBack ? verdicts.requeue(task) : verdicts.failure(task, value);
   }
 
   private concludeUnrun(task: ActiveTask, verdict: Verdict): void {
@@ -198,12 +243,19 @@ export class Executor implements Exchanger, Attempts, Admitted {
   /** The first verdict stands. */
   conclude(task: ActiveTask, verdict: Verdict): void {
     if (task.verdict || task.lost) return;
-    const { clock, queues, listener } = this.options;
     task.verdict = verdict;
-    task.endedAt = clock.now();
+    task.endedAt = this.options.clock.now();
     task.span?.end(verdict.outcome, verdict.error);
-    queues.get(task.queue)?.finished.push(task);
-    listener.workAvailable();
+    const unwritten = task.closeNotes();
+    if (unwritten) void unwritten.then(() => this.settleSoon(task));
+    else this.settleSoon(task);
+  }
+
+  /** With the next exchange. What the handler has said is stored by now: the settlement may delete the task. */
+  private settleSoon(task: ActiveTask): void {
+    if (task.lost) return;
+    this.options.queues.get(task.queue)?.finished.push(task);
+    this.options.listener.workAvailable();
   }
 
   private settle(queue: QueueState, batch: readonly ActiveTask[], { settled }: ExchangeReply): void {
@@ -225,6 +277,7 @@ export class Executor implements Exchanger, Attempts, Admitted {
   fail(task: ActiveTask, reason: AsynqError): void {
     if (task.verdict || task.lost || task.handlerSettled) return;
     if (this.collectors.remove(task)) return this.endAttempt(task, false, reason);
+    if (this.isolation.cancel(task)) return this.end(task, false, reason);
     abort(task, reason, this.options.clock, this.options.events);
     this.conclude(task, this.options.verdicts.failure(task, reason));
   }
@@ -234,6 +287,7 @@ export class Executor implements Exchanger, Attempts, Admitted {
     const { clock, events, queues } = this.options;
     task.lost = true;
     if (this.collectors.remove(task)) this.endAttempt(task, false, undefined);
+    else if (this.isolation.cancel(task)) this.end(task, false, undefined);
     if (!task.handlerSettled) {
       const reason = new LeaseExpiredError();
       task.span?.end('lost', reason);
@@ -248,6 +302,7 @@ export class Executor implements Exchanger, Attempts, Admitted {
     const tasks = Array.from(this.held()).reverse();
     for (const task of tasks) {
       if (this.collectors.remove(task)) this.giveBack(task);
+      else if (this.isolation.cancel(task)) this.giveSlotBack(task);
       else if (!task.handlerSettled) task.abort(reason);
     }
   }
@@ -258,6 +313,12 @@ export class Executor implements Exchanger, Attempts, Admitted {
     this.endAttempt(task, false, undefined);
   }
 
+  /** The same of one that waits for few others. */
+  private giveSlotBack(task: ActiveTask): void {
+    this.running -= 1;
+    this.giveBack(task);
+  }
+
   /** Each goes to the front of its queue, so the one claimed last goes first. */
   requeueAll(): void {
     for (const task of [...this.held()].reverse()) {
@@ -266,6 +327,7 @@ export class Executor implements Exchanger, Attempts, Admitted {
   }
 
   close(): void {
+    this.isolation.close();
     this.deadlines.close();
   }
 }

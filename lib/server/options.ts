@@ -1,7 +1,9 @@
 import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
+import { FOREIGN } from '../foreign-names.js';
 import type { IsFailure, RetryDelay, TaskContext } from '../task/context.js';
 import { describe, isBlank, refuseBraces, rejectUnknownKeys, requireInteger, requireObject } from '../validation.js';
+import { type ResolvedThreadOptions, resolveThreads, type ThreadOptions } from '../threads/options.js';
 import { checkDrainSignal } from './drain-signal.js';
 import { GROUP_OPTION_NAMES, resolveGroupOptions } from './groups/group-options.js';
 import type { GroupOptions, GroupOverride, ResolvedGroupOptions } from './groups/group-options.js';
@@ -51,6 +53,18 @@ export interface ServerOptions extends GroupOptions {
    * throw.
    */
   onError?: (error: unknown, task: TaskContext) => void;
+  /** Where handlers with `thread: true` run. Default: nowhere; such a handler fails at boot. */
+  threads?: ThreadOptions;
+  /**
+   * Keeps leases from a thread while a handler keeps the event loop busy, until the deadline of each task. The thread starts with the first
+   * task. Default true; without Redis there is none.
+   */
+  leaseThread?: boolean;
+  /**
+   * How often the servers of a task may die while it runs. Whoever recovers it then archives it as a suspect. Before that it is retried as any
+   * other, and runs beside few others. Default 3.
+   */
+  maxCrashes?: number;
   /** Called regularly with the result of a ping to Redis (asynq's HealthCheckFunc). */
   healthCheck?: HealthCheckHook;
   /** Default 15 s. */
@@ -78,6 +92,9 @@ export interface ResolvedServerOptions {
   readonly retryDelay: RetryDelay | undefined;
   readonly isFailure: IsFailure | undefined;
   readonly onError: ((error: unknown, task: TaskContext) => void) | undefined;
+  readonly threads: ResolvedThreadOptions | undefined;
+  readonly leaseThread: boolean;
+  readonly maxCrashes: number;
   readonly healthCheck: HealthCheckHook | undefined;
   readonly healthCheckInterval: number;
   readonly janitorInterval: number;
@@ -91,6 +108,7 @@ const DEFAULTS = {
   taskCheckInterval: 1_000,
   delayedTaskCheckInterval: 5_000,
   shutdownTimeout: 8_000,
+  maxCrashes: 3,
   healthCheckInterval: 15_000,
   janitorInterval: 8_000,
   janitorBatchSize: 100,
@@ -107,6 +125,9 @@ const KNOWN: readonly (keyof ServerOptions)[] = [
   'retryDelay',
   'isFailure',
   'onError',
+  'threads',
+  'leaseThread',
+  'maxCrashes',
   'healthCheck',
   'healthCheckInterval',
   'janitorInterval',
@@ -116,6 +137,7 @@ const KNOWN: readonly (keyof ServerOptions)[] = [
 ];
 
 const MAX_CONCURRENCY = 100_000;
+const MAX_CRASHES = 1_000_000;
 
 /**
  * Applies the defaults.
@@ -124,7 +146,7 @@ const MAX_CONCURRENCY = 100_000;
  */
 export function resolveServerOptions(options: ServerOptions = {}): ResolvedServerOptions {
   requireObject(options, 'server options', InvalidOptionError);
-  rejectUnknownKeys(options, KNOWN, 'server option', InvalidOptionError);
+  rejectUnknownKeys(options, KNOWN, 'server option', InvalidOptionError, FOREIGN.server);
   return {
     concurrency: checkConcurrency(options.concurrency ?? DEFAULTS.concurrency),
     queues: checkQueues(options.queues ?? DEFAULTS.queues),
@@ -136,6 +158,9 @@ export function resolveServerOptions(options: ServerOptions = {}): ResolvedServe
     retryDelay: checkFunction(options.retryDelay, 'retryDelay'),
     isFailure: checkFunction(options.isFailure, 'isFailure'),
     onError: checkFunction(options.onError, 'onError'),
+    threads: options.threads && resolveThreads(options.threads),
+    leaseThread: checkBoolean(options.leaseThread ?? true, 'leaseThread'),
+    maxCrashes: checkCount(options.maxCrashes ?? DEFAULTS.maxCrashes, 'maxCrashes', MAX_CRASHES),
     healthCheck: checkFunction(options.healthCheck, 'healthCheck'),
     healthCheckInterval: checkInterval(options, 'healthCheckInterval'),
     janitorInterval: checkInterval(options, 'janitorInterval'),

@@ -16,6 +16,7 @@ import type { Aggregator } from './groups/aggregator.js';
 import type { GroupServices } from './groups/group-services.js';
 import { GroupWatch } from './groups/group-watch.js';
 import { Canceller } from './loops/canceller.js';
+import { FLEET_CHECK_DELAY_MS, FleetCheck } from './loops/fleet-check.js';
 import { Forwarder } from './loops/forwarder.js';
 import { HealthCheck } from './loops/health-check.js';
 import { Heartbeater, type PublishedServer } from './loops/heartbeater.js';
@@ -82,6 +83,7 @@ export class ServerLoops {
   private readonly groupWatch: Loop | undefined;
   private readonly health: Loop | undefined;
   private readonly storeCheck: Loop;
+  private readonly fleetCheck: Loop;
   private readonly linkKeeping: Loop;
   private delayedChange = false;
   private offCarry = (): void => undefined;
@@ -115,6 +117,7 @@ export class ServerLoops {
     this.linkKeeper = new LinkKeeper(deps);
     this.linkKeeping = this.maintenance(LINK_KEEPER, this.linkKeeper);
     this.storeCheck = this.loop('store check', new StoreCheck(deps));
+    this.fleetCheck = this.loop('fleet check', new FleetCheck({ ...deps, serverId: this.heartbeater.serverId }));
     const { healthCheck: hook, healthCheckInterval: interval } = options;
     if (hook) this.health = this.loop('health check', new HealthCheck({ ...deps, hook, interval }));
   }
@@ -139,6 +142,7 @@ export class ServerLoops {
     this.offCarry = this.deps.relay.onCarry(() => this.placesChanged());
     this.health?.start(healthCheckInterval);
     this.storeCheck.start(); // once
+    this.fleetCheck.start(FLEET_CHECK_DELAY_MS); // once
   }
 
   /** Due tasks and groups are left to other servers from here on. */

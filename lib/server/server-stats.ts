@@ -1,6 +1,7 @@
 import type { LoopStats } from '../loop.js';
 import type { Core } from './core.js';
 import type { Wakeups } from './fetching/waker.js';
+import type { LoopDelay } from './loops/loop-watch.js';
 import type { ServerStatus } from './server-status.js';
 
 /** A server at one moment, for metrics and health checks. Costs nothing but the reading. */
@@ -17,11 +18,22 @@ export interface ServerStats {
   readonly wakeups: Wakeups;
   /** Its seat in its crew, from 1; 0: it stands by; `undefined`: not known, so it does all itself. */
   readonly seat: number | undefined;
+  /** How late the event loop was in the last half minute to minute. */
+  readonly loopDelay: LoopDelay;
   /** The loops beside the tasks. */
   readonly loops: readonly LoopStats[];
 }
 
-export function statsOf({ status, processor, executor, queues, waker, loops, seat: { seat } }: Core): ServerStats {
+export function statsOf({
+  status,
+  processor,
+  executor,
+  queues,
+  waker,
+  loops,
+  loopWatch,
+  seat: { seat },
+}: Core): ServerStats {
   const { concurrency, free } = processor;
   const inFlight = new Map<string, number>();
   for (const { name, held, lingering } of queues.all()) inFlight.set(name, held.size + lingering.size);
@@ -33,6 +45,7 @@ export function statsOf({ status, processor, executor, queues, waker, loops, sea
     inFlight,
     wakeups: waker.wakeups,
     seat,
+    loopDelay: loopWatch.delay,
     loops: loops.stats(),
   };
 }

@@ -1,4 +1,5 @@
 import { finishesWithin } from '../async.js';
+import type { StepCallPreparer } from '../broker/checkpoints.js';
 import type { Broker, StoredResult } from '../broker/broker.js';
 import { InvalidOptionError } from '../errors.js';
 import { AsynqEvents, type TaskOutcome } from '../events/events.js';
@@ -27,7 +28,7 @@ export interface ServerDeps {
   readonly events?: AsynqEvents;
   readonly tracing?: Tracing | undefined;
   /** What tasks see of their batch. Default: nothing. */
-  readonly contexts?: TaskContexts | undefined;
+  readonly contexts?: (TaskContexts & StepCallPreparer) | undefined;
   /**
    * Turns what a handler returned into its result. Default: bytes as they are, anything else as JSON.
    */
@@ -112,6 +113,7 @@ export class Server {
     core.status = 'active';
     this.keepAlive = setInterval(() => {}, 2 ** 30);
     this.offSignal = onSignal(this.drainSignal, () => void this.drain());
+    core.loopWatch.start();
     core.loops.start();
     core.startFetching();
     this.events.emit('serverStarted', { concurrency: core.concurrency, queues: core.queues.priorities() });
@@ -218,7 +220,7 @@ export class Server {
 
   private closeNew(): Promise<void> {
     this.core.status = 'closed';
-    return this.core.source.close();
+    return this.core.loopWatch.stop().then(() => this.core.source.close());
   }
 
   private async close(): Promise<void> {

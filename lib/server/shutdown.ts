@@ -42,6 +42,7 @@ export async function shutDown(core: Core): Promise<number> {
   executor.close();
   // Withdraws from the list of servers last, so that readers see the server until it is gone.
   await finishesWithin(loops.stop(), LOOPS_TIMEOUT_MS, broker.clock);
+  await core.loopWatch.stop();
   await core.source.close();
   off();
   return requeued;

@@ -52,7 +52,7 @@ export interface BatchInfo {
   readonly endedAt: Date | undefined;
 }
 
-/** The batch of a running task. */
+/** The batch of a running task: a member, or a callback. */
 export interface TaskBatch {
   readonly id: string;
   /** The queue where the batch lives; the tasks may be in others. */
@@ -63,7 +63,7 @@ export interface TaskBatch {
    */
   add(type: string, payloads: Payloads<unknown>, options?: MemberOptions): Promise<number>;
   add<P>(task: TypedTask<P>, payloads: Payloads<NoInfer<P>>, options?: MemberOptions): Promise<number>;
-  /** How far it is. This task counts as pending. */
+  /** How far it is. A member that asks counts as pending. */
   progress(): Promise<BatchInfo>;
   /** No more members will come from outside. */
   close(): Promise<void>;

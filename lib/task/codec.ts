@@ -1,10 +1,14 @@
 import { types } from 'node:util';
+import type { Jsonify } from './jsonify.js';
 
 /**
  * Encodes and decodes payloads. The default is {@link jsonCodec}; a client and a task definition
- * can set another.
+ * can set another. `Keeps` says for the compiler which types it brings back as they were, beside what
+ * JSON keeps, such as `Date | Map<unknown, unknown>`; see {@link Decoded}. Default: all.
  */
-export interface PayloadCodec {
+export interface PayloadCodec<Keeps = unknown> {
+  /** Never set: it only carries the types. */
+  readonly __keeps?: Keeps;
   /**
    * The bytes to store. `undefined` is asynq's nil payload, which differs from an empty one only in
    * the lock of a unique task. The bytes must not change afterwards. What it throws is the cause of
@@ -16,6 +20,12 @@ export interface PayloadCodec {
    */
   decode(bytes: Buffer): unknown;
 }
+
+/**
+ * What handlers receive of a payload `P` with this codec: `defineTask<P, void, Decoded<P, typeof codec>>('x', { codec })`.
+ */
+export type Decoded<P, Codec> =
+  Codec extends PayloadCodec<infer Keeps> ? (unknown extends Keeps ? P : Jsonify<P, Keeps>) : P;
 
 /**
  * JSON; bytes stay as they are. An empty payload decodes to `undefined`, and `null` is JSON `null`.
@@ -39,6 +49,16 @@ export function encodeJson(value: unknown): string | Buffer | undefined {
 /** As {@link jsonCodec}, also of text. @throws SyntaxError */
 export const decodeJson = (encoded: string | Buffer): unknown =>
   encoded.length === 0 ? undefined : parse(typeof encoded === 'string' ? encoded : encoded.toString());
+
+/** The value of a stored result: servers store results as JSON, and bytes, which stay bytes, as they are. */
+export function decodeResult(stored: string | Buffer | undefined): unknown {
+  if (stored === undefined) return undefined;
+  try {
+    return decodeJson(stored);
+  } catch {
+    return Buffer.from(stored as string);
+  }
+}
 
 /**
  * Only bytes, in both directions: for images, protobuf and the like. Other values (but `undefined`)

@@ -1,4 +1,5 @@
 import type { TaskBatch } from './batch.js';
+import type { TaskSteps } from './steps.js';
 import type { WorkflowContext } from './workflow-context.js';
 
 /** The task that a handler runs. */
@@ -33,6 +34,30 @@ export interface TaskContext {
    */
   writeResult(result: unknown): Promise<void>;
   /**
+   * Says how far the handler is; the last call counts. It is written soon, together with what is said meanwhile, and for the last time
+   * right before the end of the attempt: a call costs nothing, and never waits for Redis.
+   *
+   * @param fraction from 0 to 1; what is outside is brought in, `NaN` is ignored
+   * @param text what it does just now; up to 500 characters, a longer one is cut
+   * @throws InvalidNoteError for anything else
+   */
+  progress(fraction: number, text?: string): void;
+  /**
+   * Adds a line to the log of the task, which is kept as long as the task: the last 1,000 lines, up to 64 KiB. Written as `progress`.
+   *
+   * @param text up to 4,000 characters, a longer one is cut
+   * @throws InvalidNoteError when it is no string
+   */
+  log(text: string): void;
+  /**
+   * Hands a part of the result to those who follow the task, such as the tokens of a model. The last 10,000 chunks of the attempt are kept
+   * with the task, up to 256 KiB, for those who come later. Written as `progress`.
+   *
+   * @param chunk JSON data, up to 64 KiB
+   * @throws InvalidNoteError when it is not
+   */
+  emit(chunk: unknown): void;
+  /**
    * Says what the task has really cost of the rate of its handler, instead of what `cost` said before. It is counted when the handler
    * ends; the last call counts. After a crash the first cost stands.
    *
@@ -40,12 +65,18 @@ export interface TaskContext {
    * @throws InvalidCostError for anything else, and when the handler has no rate with a cost
    */
   spent(amount: number): void;
+  /**
+   * Steps of the handler that are done once, however often it is called: see TaskSteps.
+   *
+   * @throws InvalidStepError when it is read in a batch handler
+   */
+  readonly steps: TaskSteps;
   /** Whether it is a member of a batch. */
   readonly isMember: boolean;
   /**
-   * The batch that this task is a member of: to add members, and to see how far it is.
+   * The batch that this task is a member of: to add members, and to see how far it is. In a callback the batch that has called it.
    *
-   * @throws NotAMemberError when it is read in a task that is in none
+   * @throws NotAMemberError when it is read in any other task
    */
   readonly batch: TaskBatch;
   /** Whether it is a step of a workflow. */

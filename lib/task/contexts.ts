@@ -8,12 +8,14 @@ export interface StepLink {
   /** When the run has started: milliseconds since the epoch. */
   readonly since?: string;
   readonly step: string;
+  /** The names of the steps before it, if they are known. */
+  readonly before?: readonly string[];
 }
 
 /** What running tasks see of that which they belong to. The client makes it. */
 export interface TaskContexts {
-  /** Of a member. @param queue where the batch lives */
-  batchOf(queue: string, id: string): TaskBatch;
+  /** Of a member, or of a callback. @param batch where it lives, and its id */
+  batchOf(batch: { readonly queue: string; readonly id: string }, isMember: boolean): TaskBatch;
   /** Of a step. */
   workflowOf(taskId: string, link: StepLink): WorkflowContext;
 }

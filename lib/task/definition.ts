@@ -1,13 +1,15 @@
 import { InvalidTaskError } from '../errors.js';
+import { FOREIGN } from '../foreign-names.js';
 import { rejectUnknownKeys, requireFunction, requireObject } from '../validation.js';
 import { type Acknowledge, type Acknowledged, readAcknowledge } from './acknowledge.js';
 import type { PayloadCodec } from './codec.js';
 import type { IsFailure, RetryDelay } from './context.js';
 import { readDefinitionLinks } from './link-settings.js';
-import type { Jsonify } from './jsonify.js';
+import type { Jsonify, TaskTypeFor } from './jsonify.js';
 import { DEFINITION_LINK_NAMES, type DefinitionLinks, type LinkSettings } from './links.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
 import { type PayloadVersions, readVersions, type ReadVersions, withVersion } from './payload-versions.js';
+import { readStepsOptions, type StepsOptions } from './steps-options.js';
 import { pickLimits, TASK_LIMIT_NAMES, type TaskLimits } from './limits.js';
 import { type FairnessOptions, readFairness } from './fairness.js';
 import { checkRepeat } from './repeat-checks.js';
@@ -39,6 +41,8 @@ export interface TaskDefinition<P = unknown, R = unknown, Received = unknown> ex
   readonly type: string;
   /** The default options of its tasks. */
   readonly options: Readonly<TaskOptions>;
+  /** How a handler with steps meets tasks that it has begun before a deploy. */
+  readonly stepsOptions?: StepsOptions | undefined;
   /** Limits of its tasks, where they are handled. */
   readonly limits?: Readonly<TaskLimits>;
   /** The version of its payloads, if it is above 1, and what brings older ones up. */
@@ -66,6 +70,8 @@ type DefinitionOptions<P, Received> = TaskOptions &
   PayloadVersions<Received> &
   DefinitionLinks<P> &
   Acknowledged & {
+    /** How a handler with steps meets tasks that it has begun before a deploy. */
+    steps?: StepsOptions;
     /** Whose tasks take turns in a fair queue, and what limits these have: see FairnessOptions. Default: its tasks have no key. */
     fairness?: FairnessOptions<P>;
   };
@@ -78,7 +84,7 @@ const HANDLING_NAMES = [
   'upgrade',
   ...TASK_LIMIT_NAMES,
 ] as const satisfies readonly (keyof (TaskHandling & PayloadVersions))[];
-const KNOWN = ['acknowledge', 'fairness', ...TASK_OPTION_NAMES, ...HANDLING_NAMES, ...DEFINITION_LINK_NAMES];
+const KNOWN = ['acknowledge', 'fairness', 'steps', ...TASK_OPTION_NAMES, ...HANDLING_NAMES, ...DEFINITION_LINK_NAMES];
 
 /**
  * Defines a task type once, for enqueueing and for handling its tasks.
@@ -100,22 +106,23 @@ export function defineTask<P = unknown, R = unknown, Received = P>(
   options: DefinitionOptions<P, Received> & { codec: PayloadCodec },
 ): TaskDefinition<P, R, Received>;
 export function defineTask<P = unknown, R = unknown, Received = Jsonify<P>>(
-  type: string,
+  type: TaskTypeFor<P>,
   options?: DefinitionOptions<P, Received>,
 ): TaskDefinition<P, R, Received>;
 export function defineTask<P>(type: string, options: DefinitionOptions<P, unknown> = {}): TaskDefinition<P> {
   name(type, 'task typename', 'task typename cannot be empty');
   requireObject(options, `options of task "${type}"`, InvalidTaskError);
-  rejectUnknownKeys(options, KNOWN, `option of task "${type}":`, InvalidTaskError);
+  rejectUnknownKeys(options, KNOWN, `option of task "${type}":`, InvalidTaskError, FOREIGN.definition);
   const { key, rememberFor, after, onFailure, waitAtMost, onTimeout, missing, acknowledge, fairness, ...others } =
     options;
   const { version, upgrade, ...unversioned } = others;
-  const { retryDelay, isFailure, codec, concurrency, globalConcurrency, rateLimit, limitScope, limitBy, ...defaults } =
-    unversioned;
+  const { retryDelay, isFailure, codec, steps, ...unhandled } = unversioned;
+  const { concurrency, globalConcurrency, rateLimit, limitScope, limitBy, ...defaults } = unhandled;
   const settings = applyOptions(DEFAULT_SETTINGS, defaults);
   if (retryDelay !== undefined) requireFunction(retryDelay, `retryDelay of task "${type}"`, InvalidTaskError);
   if (isFailure !== undefined) requireFunction(isFailure, `isFailure of task "${type}"`, InvalidTaskError);
   if (codec !== undefined) requireCodec(codec, `codec of task "${type}"`);
+  if (steps !== undefined) readStepsOptions(steps, `task "${type}"`, InvalidTaskError);
   const given = { concurrency, globalConcurrency, rateLimit, limitScope, limitBy };
   const limits = pickLimits(given, `task "${type}"`, InvalidTaskError);
   const versions = readVersions({ version, upgrade }, `task "${type}"`);
@@ -129,6 +136,7 @@ export function defineTask<P>(type: string, options: DefinitionOptions<P, unknow
     retryDelay,
     isFailure,
     codec,
+    stepsOptions: steps && Object.freeze({ ...steps }),
     limits,
     versions,
     links,

@@ -1,9 +1,19 @@
 import { toDate } from '../clock.js';
+import { crashesOf } from '../wire/crashes.js';
 import { expiryOf } from '../wire/expiry.js';
 import type { TaskMessage } from '../wire/message.js';
 import type { TaskState } from '../wire/states.js';
 import { TECHNICAL_RETENTION } from './links.js';
 import { type BytesEncoding, bytesToJson } from './bytes-json.js';
+import {
+  decodeChunks,
+  decodeProgress,
+  readLog,
+  type SaidNotes,
+  type TaskLog,
+  type TaskLogLine,
+  type TaskProgress,
+} from './notes.js';
 
 /**
  * A task as it is in Redis (asynq's TaskInfo). Durations in milliseconds. A snapshot: it does not
@@ -63,6 +73,12 @@ export class TaskInfo<R = unknown> {
   declare readonly completedAt: Date | undefined;
   /** What the handler returned or wrote; `undefined` if nothing. */
   declare readonly result: Buffer | undefined;
+  /** How far its handler has said it is. Only of a task that was read alone, as are `log` and `chunks`; `undefined` if it said nothing. */
+  declare readonly progress: TaskProgress | undefined;
+  /** The last lines that its handlers have logged, and how many before them are gone. */
+  declare readonly log: TaskLog | undefined;
+  /** The last chunks that its handler has emitted, up to 64 KiB of them. */
+  declare readonly chunks: readonly unknown[] | undefined;
   /**
    * `false` in the info of an enqueue that created no task, as there was one already: this is that one, as it is now. Else `true`. If it is over and
    * was not kept, only its id is known, and its state is `completed`.
@@ -93,12 +109,27 @@ export class TaskInfo<R = unknown> {
     this.retention = message.retention === TECHNICAL_RETENTION ? 0 : message.retention * 1000;
     this.completedAt = secondsToDate(message.completedAt);
     this.result = standing.result?.length ? standing.result : undefined;
+    const { notes } = standing;
+    this.progress = notes && decodeProgress(notes.progress);
+    this.log = notes && readLog(notes);
+    this.chunks = notes && notes.chunks.length > 0 ? notes.chunks.flatMap(decodeChunks) : undefined;
   }
 
   /** By when its first attempt must begin (`expiresIn`); `undefined`: it does not expire. */
   get expiresAt(): Date | undefined {
     const expiry = expiryOf(this.headers);
     return expiry && toDate(expiry.at);
+  }
+
+  /** How often its server has died while it ran, since it last slept or waited in a step. */
+  get crashes(): number {
+    return crashesOf(this.headers)?.count ?? 0;
+  }
+
+  /** Where and when its servers have died: the last five times. */
+  get lastCrashes(): TaskCrash[] {
+    const last = crashesOf(this.headers)?.last ?? [];
+    return last.map(({ at, servers, others }) => ({ at: toDate(at), servers, others }));
   }
 
   /**
@@ -118,6 +149,7 @@ export class TaskInfo<R = unknown> {
       ...(payload && { payload: payload.value, payloadEncoding: payload.encoding }),
       maxRetry,
       retried,
+      ...(this.crashes > 0 && { crashes: this.crashes }),
       ...(this.lastErr && { lastErr: this.lastErr }),
       ...(this.lastFailedAt && { lastFailedAt: this.lastFailedAt.toJSON() }),
       timeout,
@@ -132,9 +164,24 @@ export class TaskInfo<R = unknown> {
       retention,
       ...(this.completedAt && { completedAt: this.completedAt.toJSON() }),
       ...(result && { result: result.value, resultEncoding: result.encoding }),
+      ...(this.progress && { progress: { ...this.progress, at: this.progress.at.toJSON() } }),
+      ...(this.log && {
+        log: { ...this.log, lines: this.log.lines.map((line) => ({ ...line, at: line.at.toJSON() })) },
+      }),
+      ...(this.chunks && { chunks: this.chunks }),
       ...(!this.created && { created: false }),
     };
   }
+}
+
+/** One time that the server of a task has died. */
+export interface TaskCrash {
+  /** Its last sign of life. */
+  readonly at: Date;
+  /** `<host>:<pid>` of the servers that went silent then; empty: not known, several: one of them. */
+  readonly servers: readonly string[];
+  /** How many other tasks of its queue lost their server with it, at least. */
+  readonly others: number;
 }
 
 /** A task that was there already: an enqueue has created none. */
@@ -145,7 +192,7 @@ export class ExistingTaskInfo extends TaskInfo {
 }
 
 /** The fields of a task, without the class. */
-export type TaskDetails = Omit<TaskInfo, 'toJSON' | '__types' | 'expiresAt' | 'created'>;
+export type TaskDetails = Omit<TaskInfo, 'toJSON' | '__types' | 'expiresAt' | 'crashes' | 'lastCrashes' | 'created'>;
 
 /**
  * A {@link TaskInfo} as JSON. Times in ISO 8601, durations in milliseconds; fields without a value
@@ -161,6 +208,7 @@ export interface TaskInfoJson {
   readonly payloadEncoding?: BytesEncoding;
   readonly maxRetry: number;
   readonly retried: number;
+  readonly crashes?: number;
   readonly lastErr?: string;
   readonly lastFailedAt?: string;
   readonly timeout: number;
@@ -177,6 +225,11 @@ export interface TaskInfoJson {
   /** As `resultEncoding` says. */
   readonly result?: unknown;
   readonly resultEncoding?: BytesEncoding;
+  readonly progress?: Omit<TaskProgress, 'at'> & { readonly at: string };
+  readonly log?: Omit<TaskLog, 'lines'> & {
+    readonly lines: readonly (Omit<TaskLogLine, 'at'> & { readonly at: string })[];
+  };
+  readonly chunks?: readonly unknown[];
   /** An enqueue has created no task: this is the one that was there. */
   readonly created?: false;
 }
@@ -192,6 +245,8 @@ export interface TaskStanding {
   readonly held?: { readonly waitlist: string; readonly since: number | undefined } | undefined;
   readonly result?: Buffer | undefined;
   readonly isOrphaned?: boolean;
+  /** What its handler has said, as it is stored. */
+  readonly notes?: SaidNotes | undefined;
 }
 
 const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({});

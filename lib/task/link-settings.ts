@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import { ceilSeconds } from '../clock.js';
 import { parseDuration } from '../duration.js';
 import { InvalidTaskError } from '../errors.js';
-import { describe, refuseBraces, rejectUnknownKeys, requireFunction } from '../validation.js';
+import { circleHint, describe, refuseBraces, rejectUnknownKeys, requireFunction } from '../validation.js';
 import {
   CALL_LINK_NAMES,
   type CallLinks,
@@ -160,7 +160,7 @@ function readPrerequisite(
 ): TypePrerequisite | TaskPrerequisite {
   const what = `${option} of task "${type}"`;
   if (typeof given !== 'object' || given === null) {
-    const hint = given === undefined ? '; is it used before its definition, in a circle of imports?' : '';
+    const hint = circleHint(given);
     throw new InvalidTaskError(
       `${what} must be a task definition, a TaskInfo or { queue, id }, not ${describe(given)}${hint}`,
     );
@@ -197,8 +197,8 @@ function refuseHandles(given: object, what: string): void {
   const { outcome, results, progress } = given as Readonly<Record<string, unknown>>;
   if (typeof outcome === 'function' || typeof results === 'function') {
     throw new InvalidTaskError(
-      `${what} is a run of a workflow, not a task; wait for its last step, whose task has the id ` +
-        '"<workflow>~<id>~<step>", or add a step to the workflow',
+      `${what} is a run of a workflow, not a task; give the definition of its last step a key and rememberFor and wait for that, ` +
+        'or add a step to the workflow',
     );
   }
   if (typeof progress !== 'function') return;

@@ -14,12 +14,11 @@ export interface TaskOptions {
    */
   queue?: string;
   /**
-   * Retries after the first attempt. Default 25; 0 means one attempt; negative counts as 0. At most
-   * 2147483647.
+   * Retries after the first attempt. Default 25; 0 means one attempt. At most 2147483647.
    */
   maxRetry?: number;
   /**
-   * How long one attempt may take; stored in whole seconds, rounded up. 0 is asynq's NoTimeout, the
+   * How long one attempt may take; stored in whole seconds, rounded up, so that a number is 0 or at least 1000. 0 is asynq's NoTimeout, the
    * same as no timeout: 30 minutes, unless there is a deadline. With both, the earlier end counts.
    * asynq has no attempt without a limit: set a long timeout (`'365d'`).
    */
@@ -89,8 +88,8 @@ export interface TaskOptions {
    */
   taskId?: string;
   /**
-   * How long the task and its result are kept after success; whole seconds, rounded up. Default 0:
-   * deleted at once.
+   * How long the task and its result are kept after success; whole seconds, rounded up, so that a number is 0 or at least 1000.
+   * Default 0: deleted at once.
    */
   retention?: Duration;
   /**

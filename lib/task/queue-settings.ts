@@ -81,6 +81,11 @@ export function roomsOf(settings: ReadonlyMap<string, ResolvedQueueSettings>): R
 
 function resolve(queue: string, given: unknown): ResolvedQueueSettings {
   const name = `queue "${queue}"`;
+  if (typeof given === 'number') {
+    throw new InvalidOptionError(
+      `settings of ${name} must be an object, not ${given}; a priority belongs to server: { queues: { "${queue}": ${given} } }`,
+    );
+  }
   const settings = requireObject(given, `settings of ${name}`, InvalidOptionError) as QueueSettings;
   rejectMisplacedKeys(
     settings,

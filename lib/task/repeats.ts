@@ -75,6 +75,7 @@ export const isUniqueTime = (value: unknown): value is Duration =>
 
 /** @throws InvalidTaskError @returns the options of an object, which may be no more than asynq's Unique */
 export function readUnique(value: unknown): RepeatSettings {
+  if (value === true) throw new InvalidTaskError("unique must say for how long, such as unique: '1h', and not be true");
   const options = requirePlainObject(value, 'unique', InvalidTaskError) as Partial<UniqueOptions>;
   rejectUnknownKeys(options, UNIQUE_NAMES, 'option of unique:', InvalidTaskError);
   const { by = 'payload', until = 'succeeded', onDuplicate = 'reject' } = options;

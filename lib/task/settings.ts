@@ -2,6 +2,7 @@ import { types } from 'node:util';
 import { ceilSeconds, floorSeconds } from '../clock.js';
 import { parseDuration } from '../duration.js';
 import { InvalidTaskError } from '../errors.js';
+import { FOREIGN } from '../foreign-names.js';
 import {
   describe,
   isBlank,
@@ -84,7 +85,7 @@ const APPLY = new Map<string, (draft: Draft, value: never) => void>(
       draft.maxRetry = retries(value);
     },
     timeout: (draft, value: unknown) => {
-      draft.timeout = ceilSeconds(nonNegative(value, 'timeout'));
+      draft.timeout = wholeSeconds(value, 'timeout');
     },
     deadline: (draft, value: unknown) => {
       draft.deadline = value === false ? 0 : deadline(value);
@@ -110,14 +111,14 @@ const APPLY = new Map<string, (draft: Draft, value: never) => void>(
       draft.processIn = undefined;
     },
     processIn: (draft, value: unknown) => {
-      draft.processIn = parseDuration(value, 'processIn', InvalidTaskError);
+      draft.processIn = wait(value);
       draft.processAt = undefined;
     },
     taskId: (draft, value: unknown) => {
       draft.taskId = keyName(value, 'taskId', 'task ID cannot be empty');
     },
     retention: (draft, value: unknown) => {
-      draft.retention = ceilSeconds(nonNegative(value, 'retention'));
+      draft.retention = wholeSeconds(value, 'retention');
     },
     group: (draft, value: unknown) => {
       draft.group = value === false ? '' : groupName(value);
@@ -143,8 +144,10 @@ export function applyOptions(base: TaskSettings, options: TaskOptions, further: 
   const draft: Draft = { ...base };
   for (const key of Object.keys(options) as (keyof TaskOptions)[]) {
     const apply = APPLY.get(key);
-    if (!apply) rejectUnknownKeys(options, [...TASK_OPTION_NAMES, ...further], 'task option', InvalidTaskError);
-    else if (options[key] !== undefined) apply(draft, options[key] as never);
+    if (!apply) {
+      const known = [...TASK_OPTION_NAMES, ...further];
+      rejectUnknownKeys(options, known, 'task option', InvalidTaskError, FOREIGN.task);
+    } else if (options[key] !== undefined) apply(draft, options[key] as never);
   }
   return draft;
 }
@@ -194,12 +197,11 @@ export function name(value: unknown, option: string, blank: string): string {
   return value;
 }
 
-/** asynq stores an int32 and reads a negative number as 0. */
+/** asynq stores an int32, and reads a negative number as 0: whoever gives one means something else. */
 function retries(value: unknown): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value > 2 ** 31 - 1) {
-    throw new InvalidTaskError(`maxRetry must be a whole number from 0 to 2147483647, not ${describe(value)}`);
-  }
-  return Math.max(0, value);
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 2 ** 31 - 1) return value;
+  const hint = Number(value) < 0 ? '; 0 is one attempt, and for retries without end give a large number' : '';
+  throw new InvalidTaskError(`maxRetry must be a whole number from 0 to 2147483647, not ${describe(value)}${hint}`);
 }
 
 /** What to set instead of a negative length of time. */
@@ -215,6 +217,28 @@ function nonNegative(value: unknown, option: keyof typeof ZERO): number {
   throw new InvalidTaskError(`${option} must not be negative, as ${describe(value)} is; ${ZERO[option]}`);
 }
 
+/** A small number most likely counts seconds. @returns seconds, rounded up */
+function wholeSeconds(value: unknown, option: 'timeout' | 'retention'): number {
+  if (typeof value === 'number' && value > 0 && value < 1000) {
+    throw new InvalidTaskError(
+      `${option}: ${value} is ${value} milliseconds, and asynq counts whole seconds; give '${value}s', or 1000 and more`,
+    );
+  }
+  return ceilSeconds(nonNegative(value, option));
+}
+
+/** A number beyond this is most likely a point in time: 2001 and later in milliseconds since 1970. */
+const LONGEST_WAIT_MS = 1e12;
+
+function wait(value: unknown): number {
+  const milliseconds = parseDuration(value, 'processIn', InvalidTaskError);
+  if (typeof value !== 'number' || milliseconds < LONGEST_WAIT_MS) return milliseconds;
+  throw new InvalidTaskError(
+    `processIn: ${value} milliseconds are ${Math.round(value / 31_557_600_000)} years; ` +
+      `for a point in time give processAt: new Date(${value})`,
+  );
+}
+
 function expiryPolicy(value: unknown): ExpiryPolicy {
   if (value === 'archive' || value === 'drop') return value;
   throw new InvalidTaskError(`onExpiry must be "archive" or "drop", not ${describe(value)}`);
@@ -222,15 +246,22 @@ function expiryPolicy(value: unknown): ExpiryPolicy {
 
 function lockTime(value: unknown): number {
   const milliseconds = parseDuration(value, 'unique', InvalidTaskError);
-  if (milliseconds < 1000) throw new InvalidTaskError('Unique TTL cannot be less than 1s');
-  return milliseconds;
+  if (milliseconds >= 1000) return milliseconds;
+  const hint = typeof value === 'number' && value > 0 ? `; ${value} is ${value} milliseconds, give '${value}s'` : '';
+  throw new InvalidTaskError(`Unique TTL cannot be less than 1s${hint}`);
 }
 
 function time(value: unknown, option: string): number {
   if (!types.isDate(value) || Number.isNaN(value.getTime())) {
-    throw new InvalidTaskError(`${option} must be a valid Date, not ${describe(value)}`);
+    throw new InvalidTaskError(`${option} must be a valid Date, not ${describe(value)}${dateHint(value)}`);
   }
   return value.getTime();
+}
+
+function dateHint(value: unknown): string {
+  if (typeof value !== 'number' && typeof value !== 'string') return '';
+  if (Number.isNaN(new Date(value).getTime())) return '; for a time from now on give processIn, timeout or expiresIn';
+  return `; give new Date(${describe(value)})`;
 }
 
 /** 0 means "none" on the wire, so times up to the first second of 1970 cannot be a deadline. */

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { INestApplicationContext } from '@nestjs/common';
+import { finishesWithin } from '../async.js';
 import type { ManualClock } from '../clock.js';
 import { parseDuration, type Duration } from '../duration.js';
 import { TestingError } from '../errors.js';
@@ -7,11 +8,12 @@ import { ConnectionRegistry, type Connection } from '../nest/connection/connecti
 import { DEFAULT_CONNECTION } from '../nest/names/nest.constants.js';
 import { ServerOrchestrator } from '../nest/lifecycle/server.orchestrator.js';
 import { EventListeners } from '../nest/lifecycle/event.listeners.js';
-import type { PayloadArguments } from '../client/types.js';
+import type { AnyTask, MissingPayload, PayloadArguments, PayloadFor, ResultFor } from '../client/types.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskExplanation } from '../inspector/explain/reasons.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import type { TaskInfo } from '../task/info.js';
+import { REAL_TIME } from './handler-watch.js';
 import { InMemoryBroker } from './in-memory-broker.js';
 import { leftTasks } from './left-tasks.js';
 import { runAlone, type WorkOptions, type WorkOutcome } from './lone-task.js';
@@ -37,6 +39,8 @@ export interface RunOptions {
 
 const DEFAULT_LIMIT = 10_000;
 const DEFAULT_PATIENCE_MS = 100;
+/** Between two runs of `drainWhile`, in real time. */
+const IDLE_MS = 5;
 
 /**
  * Shows the tasks of an application under test and runs them as in production, through guards,
@@ -135,23 +139,69 @@ export class AsynqTester extends TaskLists {
   }
 
   /**
+   * Runs tasks while `work` waits for their results, as a controller that calls `asynq.call` does: again and again, until `work` has settled.
+   *
+   * @example const reply = await tasks.drainWhile(() => request(app.getHttpServer()).get('/invoices/7'));
+   * @returns what `work` returns
+   * @throws what `work` throws, and as `drain` does
+   */
+  async drainWhile<T>(work: () => Promise<T>, options: RunOptions = {}): Promise<T> {
+    let settled = false;
+    const result = work().finally(() => (settled = true));
+    result.catch(() => undefined); // it is awaited below, also when a run fails first
+    while (!settled) {
+      await this.drain(options);
+      await finishesWithin(
+        result.catch(() => undefined),
+        IDLE_MS,
+        REAL_TIME,
+      );
+    }
+    return result;
+  }
+
+  /**
    * Enqueues a task and runs it once, before all others, as in production: `work(WelcomeEmail, payload)`, or by its handler,
    * `work(EmailTasks, 'welcome', payload)`.
    *
    * @throws TestingError when it cannot run, or the class has no such handler
    */
-  work<P, R>(task: TaskDefinition<P, R>, ...rest: PayloadArguments<P, WorkOptions>): Promise<WorkOutcome<R>>;
-  work<R = unknown>(type: string, payload?: unknown, options?: WorkOptions): Promise<WorkOutcome<R>>;
   work<C extends object, M extends MethodName<C>>(
     tasks: TasksClass<C>,
     method: M,
     ...rest: PayloadArguments<MethodPayload<C, M>, WorkOptions>
   ): Promise<WorkOutcome<MethodResult<C, M>>>;
+  work<R>(type: string, payload?: unknown, options?: WorkOptions): Promise<WorkOutcome<R>>;
+  work<P>(task: TaskDefinition<P> & MissingPayload<P>): Promise<never>;
+  work<T extends AnyTask>(
+    task: T,
+    ...rest: PayloadArguments<PayloadFor<T>, WorkOptions>
+  ): Promise<WorkOutcome<ResultFor<T>>>;
   async work(first: TaskName | TasksClass, ...rest: unknown[]): Promise<WorkOutcome> {
     const { name } = this.connection;
     const task = typeof first === 'function' ? handlerOf(first, rest.shift() as string, name).task : first;
     const [payload, options] = rest as [unknown, WorkOptions | undefined];
     return this.unnested('work', () => this.workAlone(task, payload, options));
+  }
+
+  /**
+   * Has the server of a task die as soon as a step of its handler is stored: once, in the next run. The attempt is lost, and the task is
+   * retried as one that a server has recovered: `advance` to that. For `steps.run` and `steps.each`; a sleep and a wait are no work that a crash
+   * could interrupt.
+   *
+   * @example
+   * tasks.crashAfter('capture');
+   * expect(await tasks.advance('1h')).toMatchObject({ lost: 1, done: 1 }); // it was captured once
+   *
+   * @param step its name; `row#3` for the third of one name
+   */
+  crashAfter(step: string): void {
+    const { checkpoints } = this.broker;
+    checkpoints.onStored = async (lease, name) => {
+      if (name !== step) return false;
+      checkpoints.onStored = undefined;
+      return this.server().byHand.crash(lease);
+    };
   }
 
   /**

@@ -92,7 +92,7 @@ export class HandlerWatch {
 const waits = ({ signalTaken, aborted }: ActiveTask): boolean => signalTaken && !aborted;
 
 /** Real time; unlike those of SystemClock, its timers keep the process alive. */
-const REAL_TIME: Timers = {
+export const REAL_TIME: Timers = {
   after: (delay, callback) => {
     const timer = setTimeout(callback, delay);
     return { cancel: () => clearTimeout(timer) };

@@ -34,6 +34,8 @@ export class RunSummary implements Readonly<Record<TaskOutcomeKind, number>> {
   revoked = 0;
   /** Threw PostponeTask and will run again. */
   postponed = 0;
+  /** Sleeps, or waits for a signal, in a step. */
+  suspended = 0;
   requeued = 0;
   lost = 0;
   /** Every attempt, in the order of their ends. Not part of comparisons such as `toEqual`. */

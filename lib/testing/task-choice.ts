@@ -12,7 +12,7 @@ import { noSuchHandler, otherConnection } from './testing.messages.js';
 export type TaskName<Received = unknown> = string | TaskDefinition<unknown, unknown, Received>;
 
 /** The names of the methods of a class that can be called to enqueue, as far as types see it. */
-export type MethodName<C extends object> = Exclude<keyof TasksOf<C>, 'with'> & string;
+export type MethodName<C extends object> = Exclude<keyof TasksOf<C>, 'with' | 'call'> & string;
 
 /** What a handler is called with to enqueue. */
 export type MethodPayload<C extends object, M extends MethodName<C>> = TasksOf<C>[M] extends (

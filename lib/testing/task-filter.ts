@@ -2,7 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { TaskInfo } from '../task/info.js';
 
 /** A task as tests see it: its payload decoded, or bytes when it cannot be decoded. */
-export interface TestTask<P = unknown> extends Omit<TaskInfo, 'payload' | 'toJSON' | 'created'> {
+export interface TestTask<P = unknown> extends Omit<
+  TaskInfo,
+  'payload' | 'toJSON' | 'created' | 'crashes' | 'lastCrashes'
+> {
   readonly payload: P;
   /** The payload as it is stored. */
   readonly rawPayload: Buffer;

@@ -111,9 +111,9 @@ export abstract class TaskLists {
   }
 }
 
-function infoOfStored({ message, state, nextProcessAt, held, result }: StoredTask): TaskInfo {
+function infoOfStored({ message, state, nextProcessAt, held, result, notes }: StoredTask): TaskInfo {
   const dueAt = nextProcessAt === undefined ? undefined : nextProcessAt * 1000;
-  return toTaskInfo(message, { state, nextProcessAt: dueAt, held, result });
+  return toTaskInfo(message, { state, nextProcessAt: dueAt, held, result, notes });
 }
 
 function describe(info: TaskInfo, codec: PayloadCodec): TestTask {

@@ -84,7 +84,7 @@ export const whyLeft = (
 ): string =>
   ({
     notServed: `the server does not serve the queue "${queue}": add it to the option server.queues`,
-    paused: `the queue "${queue}" is paused: resume it`,
+    paused: `the queue "${queue}" is paused: unpause it`,
     noAggregator: `no @TaskAggregator aggregates the group "${group}"`,
     limited: `a limit of ${waitlist === undefined ? `the queue "${queue}"` : `the handlers of "${waitlist}"`} holds them back: advance the clock`,
     newerPayload: `the payload of a "${type}" is newer than its handler: raise the version of its definition`,

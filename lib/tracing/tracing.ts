@@ -1,4 +1,4 @@
-import type { TaskOutcomeKind } from '../events/events.js';
+import type { StepOutcomeKind, TaskOutcomeKind } from '../events/events.js';
 import type { TaskContext } from '../task/context.js';
 import type { TaskMessage } from '../wire/message.js';
 
@@ -49,8 +49,17 @@ export interface EnqueueSpan {
 export interface ProcessSpan {
   /** Runs the work in the context of the span, with everything it awaits. */
   run<T>(work: () => T): T;
+  /** A step of the handler begins to do something. */
+  startStep(step: { readonly name: string; readonly kind: string }): StepSpan | undefined;
   /** Ends the span. Only the first call counts. */
   end(outcome: TaskOutcomeKind, error?: unknown): void;
+}
+
+/** The span of a step of a handler, in that of the attempt. */
+export interface StepSpan {
+  /** Runs the work in the context of the span, with everything it awaits. */
+  run<T>(work: () => T): T;
+  end(outcome: StepOutcomeKind, error?: unknown): void;
 }
 
 /** The span of one call of a batch handler. */

@@ -54,8 +54,11 @@ export function toGraph(
  */
 export function requireNoCycle(steps: readonly Step[], what: string): void {
   const cycle = findCycle(steps);
-  if (cycle) throw new InvalidWorkflowError(`${what} has a cycle, so that none of it could run: ${cycle.join(' → ')}`);
+  if (cycle) throw circular(what, cycle);
 }
+
+const circular = (what: string, cycle: readonly string[]): InvalidWorkflowError =>
+  new InvalidWorkflowError(`${what} has a cycle, so that none of it could run: ${cycle.join(' → ')}`);
 
 function tooMany(what: string, count: number, things: string, most: number): InvalidWorkflowError {
   const [given, allowed] = [count, most].map((number) => number.toLocaleString('en-US'));
@@ -71,17 +74,30 @@ function resolve(
   ends: ReadonlyMap<string, readonly string[]>,
 ): readonly string[] {
   if (after.every((other) => names.has(other))) return after;
-  const resolved = after.flatMap((other) => {
+  // By name of a workflow; undefined while that is being resolved.
+  const resolved = new Map<string, readonly string[] | undefined>();
+  const expand = (other: string): readonly string[] => {
     if (names.has(other)) return [other];
     const found = ends.get(other);
-    if (found) return found;
-    const others = [...names, ...ends.keys()].filter((known) => known !== name);
-    const near = nearest(other, others);
-    const known = others.length === 0 ? 'it is the only step' : `known are ${others.slice(0, 20).join(', ')}`;
-    const remedy = near === undefined ? known : `did you mean "${near}"?`;
-    throw new InvalidWorkflowError(`step "${name}" of ${what} is after an unknown step "${other}"; ${remedy}`);
-  });
-  return [...new Set(resolved)];
+    if (!found) throw unknownStep(name, what, other, [...names, ...ends.keys()]);
+    if (!resolved.has(other)) {
+      resolved.set(other, undefined);
+      // A workflow without steps stands for what it waits for, which may be another one.
+      resolved.set(other, [...new Set(found.flatMap(expand))]);
+    }
+    const known = resolved.get(other);
+    if (known) return known;
+    throw circular(what, [...[...resolved.keys()].filter((key) => !resolved.get(key)), other]);
+  };
+  return [...new Set(after.flatMap(expand))];
+}
+
+function unknownStep(name: string, what: string, other: string, names: readonly string[]): InvalidWorkflowError {
+  const others = names.filter((known) => known !== name);
+  const near = nearest(other, others);
+  const known = others.length === 0 ? 'it is the only step' : `known are ${others.slice(0, 20).join(', ')}`;
+  const remedy = near === undefined ? known : `did you mean "${near}"?`;
+  return new InvalidWorkflowError(`step "${name}" of ${what} is after an unknown step "${other}"; ${remedy}`);
 }
 
 /** The steps that nothing waits for. */

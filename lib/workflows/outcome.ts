@@ -1,6 +1,6 @@
 import type { StoredResult } from '../broker/broker.js';
 import type { RunState, StepState, StoredRun, WorkflowsRole } from '../broker/workflows.js';
-import { decodeJson } from '../task/codec.js';
+import { decodeResult } from '../task/codec.js';
 
 /** What became of a step. */
 export type StepOutcome<Result = unknown> =
@@ -16,16 +16,6 @@ export interface WorkflowOutcome<Steps extends object = Record<string, unknown>>
 
 /** How many results are read in one call. */
 const RESULTS_PER_CALL = 500;
-
-/** The value of a stored result: servers store results as JSON, and bytes, which stay bytes, as they are. */
-export function decodeResult(stored: StoredResult | undefined): unknown {
-  if (stored === undefined) return undefined;
-  try {
-    return decodeJson(stored);
-  } catch {
-    return Buffer.from(stored as string);
-  }
-}
 
 /** Each as a property of its own, whatever its name is. */
 export function decodeResults(stored: ReadonlyMap<string, StoredResult>): Record<string, unknown> {

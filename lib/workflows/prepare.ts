@@ -1,7 +1,7 @@
 import type { LinkedRequest } from '../broker/links.js';
 import { taskIdOfStep, type NewRun, type NewStep } from '../broker/workflows.js';
 import { ceilSeconds } from '../clock.js';
-import { refuseMarks } from '../enqueue/linked-task.js';
+import { marksOf, refuseMarks } from '../enqueue/linked-task.js';
 import { refuseRepeat } from '../enqueue/repeats.js';
 import type { Preparer, TaskKind } from '../enqueue/preparer.js';
 import { InvalidWorkflowError } from '../errors.js';
@@ -65,7 +65,7 @@ function toNewStep({ name, task, payload, after, onFailure, optional, options }:
   // The wait of `processIn` begins when the step is ready.
   const expiresIn = settings.expiresIn && settings.expiresIn + delay;
   const placed = { ...settings, processIn: undefined, expiresIn, taskId: taskIdOfStep(by.id, name) };
-  const prepared = by.preparer.prepare({ ...kind, links: marksOf(kind), settings: placed }, payload, by.now);
+  const prepared = by.preparer.prepare({ ...kind, links: marksOf(kind.links), settings: placed }, payload, by.now);
   refuseRepeat(prepared, `step "${name}"`);
   const request: LinkedRequest = prepared.request;
   const { message, processAt, uniqueTtl, madeId, mark } = request;
@@ -74,10 +74,6 @@ function toNewStep({ name, task, payload, after, onFailure, optional, options }:
   const placedRequest = { message: injected, processAt, uniqueTtl: ttl, madeId };
   return { name, request: placedRequest, after, onFailure, optional, delay, mark };
 }
-
-/** A step waits for what its workflow says; its end is remembered as that of any task of its definition. */
-const marksOf = ({ links }: TaskKind): TaskKind['links'] =>
-  links && links.rememberFor > 0 ? { ...links, after: [] } : undefined;
 
 /** Defaults of a definition or a client may say what a step cannot have. */
 function requireSingle(step: string, { type, settings }: TaskKind): void {

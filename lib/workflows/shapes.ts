@@ -72,7 +72,7 @@ export function step(name: string, task: string | TaskDefinition, payload?: unkn
  *
  * @throws InvalidWorkflowError when a name is taken or wrong, or an option is unknown
  */
-export function chain<const Name extends string, Parts extends readonly [Part, ...Part[]]>(
+export function chain<const Name extends string, Parts extends readonly Part[]>(
   name: Name,
   ...parts: Parts
 ): ShapeOf<Name, Parts> {
@@ -82,22 +82,33 @@ export function chain<const Name extends string, Parts extends readonly [Part, .
     previous = part.name;
     return addPart(flow, part, after);
   };
-  return parts.reduce<Workflow>(add, workflow(name)) as unknown as ShapeOf<Name, Parts>;
+  return shapeOf(name, parts, add);
 }
 
 /**
- * A workflow whose parts run at the same time.
+ * A workflow whose parts run at the same time. As a part or a step of another workflow it may have none: what comes after it then waits
+ * for what it waits for.
  *
- * @example parallel('papers', step('receipt', SendReceipt, { orderId }), step('invoice', RenderInvoice, { orderId }))
+ * @example
+ * parallel('papers', step('receipt', SendReceipt, { orderId }), step('invoice', RenderInvoice, { orderId }));
+ * parallel('pack', ...items.map((item) => step(`item-${item.sku}`, Pack, item)));
  *
  * @throws InvalidWorkflowError when a name is taken or wrong, or an option is unknown
  */
-export function parallel<const Name extends string, Parts extends readonly [Part, ...Part[]]>(
+export function parallel<const Name extends string, Parts extends readonly Part[]>(
   name: Name,
   ...parts: Parts
 ): ShapeOf<Name, Parts> {
-  const add = (flow: Workflow, part: Part): Workflow => addPart(flow, part, undefined);
-  return parts.reduce<Workflow>(add, workflow(name)) as unknown as ShapeOf<Name, Parts>;
+  return shapeOf(name, parts, (flow, part) => addPart(flow, part, undefined));
+}
+
+function shapeOf<Name extends string, Parts extends readonly Part[]>(
+  name: Name,
+  parts: Parts,
+  add: (flow: Workflow, part: Part) => Workflow,
+): ShapeOf<Name, Parts> {
+  const empty: Workflow = parts.length === 0 ? Workflow.withoutParts(name) : workflow(name);
+  return parts.reduce<Workflow>(add, empty) as unknown as ShapeOf<Name, Parts>;
 }
 
 function addPart(flow: Workflow, part: Part, after: string | undefined): Workflow {

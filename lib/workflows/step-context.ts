@@ -1,6 +1,7 @@
 import type { StoredRun, StoredStep } from '../broker/workflows.js';
 import type { Preparer } from '../enqueue/preparer.js';
 import { InvalidWorkflowError, WorkflowNotFoundError, WorkflowStateError } from '../errors.js';
+import { decodeResult } from '../task/codec.js';
 import type { StepLink } from '../task/contexts.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { AddStepOptions, WorkflowContext } from '../task/workflow-context.js';
@@ -8,7 +9,7 @@ import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { nearest } from '../validation.js';
 import { requireNoCycle, type Step } from './graph.js';
 import { requireName, requireShort, SEPARATOR, workflowOf } from './names.js';
-import { decodeResult, decodeResults, readResults } from './outcome.js';
+import { decodeResults, readResults } from './outcome.js';
 import { toNewSteps } from './prepare.js';
 import { cancelRun, type RunDeps } from './run-actions.js';
 import { toStep } from './steps.js';
@@ -55,7 +56,7 @@ export class StepContext implements WorkflowContext {
   }
 
   private async resultsBefore(): Promise<Readonly<Record<string, unknown>>> {
-    const results = await this.deps.broker.workflows.resultsBefore(this.queue, this.id, this.step, this.link.since);
+    const results = await this.deps.broker.workflows.resultsBefore(this.link);
     if (!results) throw new WorkflowNotFoundError(this.queue, this.id);
     return decodeResults(results);
   }

@@ -3,7 +3,7 @@ import { InvalidWorkflowError } from '../errors.js';
 import type { TaskDefinition } from '../task/definition.js';
 import { TASK_OPTION_NAMES } from '../task/options.js';
 import { applyOptions, DEFAULT_SETTINGS } from '../task/settings.js';
-import { describe, nearest, rejectUnknownKeys, requireObject } from '../validation.js';
+import { circleHint, describe, nearest, rejectUnknownKeys, requireObject } from '../validation.js';
 import { endsOf, type Step } from './graph.js';
 import { requireShort, SEPARATOR } from './names.js';
 import type { AddedSteps } from './step-list.js';
@@ -26,7 +26,8 @@ const Failure = InvalidWorkflowError;
 export function toStep(name: string, task: unknown, payload: unknown, given: unknown, label: string): Step {
   const options = readOptions<StepOptions>(given, STEP_OPTION_NAMES, label);
   if (typeof task !== 'string' && (typeof task !== 'object' || task === null)) {
-    throw new Failure(`${label} must be a task definition, a type name or a workflow, not ${describe(task)}`);
+    const hint = circleHint(task);
+    throw new Failure(`${label} must be a task definition, a type name or a workflow, not ${describe(task)}${hint}`);
   }
   const { optional = false } = options;
   if (typeof optional !== 'boolean') {
@@ -45,13 +46,12 @@ export function toStep(name: string, task: unknown, payload: unknown, given: unk
 
 /** What is read of a workflow that is a step. */
 interface Nested {
-  readonly name: string;
   readonly steps: readonly Step[];
   readonly ends: ReadonlyMap<string, readonly string[]>;
 }
 
 /**
- * The steps of a workflow that is a step of another.
+ * The steps of a workflow that is a step of another. Without any it stands for what it waits for.
  *
  * @throws InvalidWorkflowError
  */
@@ -65,8 +65,12 @@ export function toNested(name: string, { steps, ends }: Nested, given: unknown, 
     const onFailure = isFirst && policy !== undefined ? policy : step.onFailure;
     return { ...step, name: full(step.name), after: isFirst ? before : step.after.map(full), onFailure };
   });
-  const inner = Array.from(ends, ([group, names]) => [full(group), names.map(full)] as const);
-  return { steps: placed, ends: new Map([[name, endsOf(steps).map(full)], ...inner]) };
+  const inner = Array.from(
+    ends,
+    ([group, names]) => [full(group), names.length === 0 ? before : names.map(full)] as const,
+  );
+  const last = steps.length === 0 ? before : endsOf(steps).map(full);
+  return { steps: placed, ends: new Map([[name, last], ...inner]) };
 }
 
 function readOptions<T extends object>(given: unknown, known: readonly string[], label: string): T {
@@ -102,8 +106,8 @@ function toPolicy(policy: unknown, label: string): FailurePolicy | undefined {
 const REFUSED: Readonly<Record<string, string>> = {
   taskId: 'the run gives it its id',
   group: 'the tasks of a group become another task, which is no step',
-  after: 'it waits for steps by after beside options',
-  onFailure: 'it stands beside options',
+  after: 'write it beside options, as { after: …, options: { … } }',
+  onFailure: 'write it beside options, as { onFailure: …, options: { … } }',
   waitAtMost: 'give the workflow a timeout, or the step a deadline',
   onTimeout: 'give the workflow a timeout, or the step a deadline',
   missing: 'it waits for steps of its run, which are there',

@@ -7,6 +7,8 @@ import { workflowOf } from './names.js';
 import { readOutcome, type WorkflowOutcome } from './outcome.js';
 import { cancelRun, deleteRun, retryRun, type RunDeps } from './run-actions.js';
 
+type Deps = RunDeps & { readonly poller: EndPoller<RunSummary> };
+
 /**
  * One run of a workflow. It is only a handle: it may be made again, in any process, by
  * `AsynqClient.run`.
@@ -16,10 +18,12 @@ import { cancelRun, deleteRun, retryRun, type RunDeps } from './run-actions.js';
 export class WorkflowRun<Steps extends object = Record<string, unknown>> {
   /** The name of its workflow. */
   readonly name: string;
+  // Not for console.log, which shows what the handle names.
+  readonly #deps: Deps;
 
   /** Made by `AsynqClient.start` and `AsynqClient.run`. */
   constructor(
-    private readonly deps: RunDeps & { readonly poller: EndPoller<RunSummary> },
+    deps: Deps,
     /** The queue that keeps it. */
     readonly queue: string,
     /** `<name of the workflow>/<id given to start>`; the task of a step is `<name>~<id given to start>~<step>`. */
@@ -27,12 +31,13 @@ export class WorkflowRun<Steps extends object = Record<string, unknown>> {
     /** Whether this call of `start` has started it; false when the id existed. */
     readonly created: boolean,
   ) {
+    this.#deps = deps;
     this.name = workflowOf(id);
   }
 
   /** @throws WorkflowNotFoundError; BrokerUnavailableError */
   async state(): Promise<RunState> {
-    const summary = await this.deps.broker.workflows.summary(this.queue, this.id);
+    const summary = await this.#deps.broker.workflows.summary(this.queue, this.id);
     if (!summary) throw new WorkflowNotFoundError(this.queue, this.id);
     return summary.state;
   }
@@ -43,7 +48,7 @@ export class WorkflowRun<Steps extends object = Record<string, unknown>> {
    * @throws WorkflowNotFoundError; BrokerUnavailableError
    */
   async outcome(): Promise<WorkflowOutcome<Steps>> {
-    const { workflows } = this.deps.broker;
+    const { workflows } = this.#deps.broker;
     const run = await workflows.run(this.queue, this.id);
     if (!run) throw new WorkflowNotFoundError(this.queue, this.id);
     return (await readOutcome(workflows, run)) as WorkflowOutcome<Steps>;
@@ -58,10 +63,10 @@ export class WorkflowRun<Steps extends object = Record<string, unknown>> {
    * @throws ClosedError when the client is closed meanwhile
    */
   async done(options: DoneOptions = {}): Promise<WorkflowOutcome<Steps>> {
-    const { clock } = this.deps.broker;
+    const { clock } = this.#deps.broker;
     const until = clock.elapsed() + timeoutOfDone(options, 'outcome()');
     for (;;) {
-      await this.deps.poller.ended(this.queue, this.id, until - clock.elapsed());
+      await this.#deps.poller.ended(this.queue, this.id, until - clock.elapsed());
       const outcome = await this.outcome();
       if (outcome.state !== 'running') return outcome; // else somebody has run a failed step again
     }
@@ -79,7 +84,7 @@ export class WorkflowRun<Steps extends object = Record<string, unknown>> {
     if (reason !== undefined && typeof reason !== 'string') {
       throw new InvalidWorkflowError(`the reason to cancel a run must be a string, not ${describe(reason)}`);
     }
-    return cancelRun(this.deps, this.queue, this.id, reason);
+    return cancelRun(this.#deps, this.queue, this.id, reason);
   }
 
   /**
@@ -90,7 +95,7 @@ export class WorkflowRun<Steps extends object = Record<string, unknown>> {
    * @throws WorkflowNotFoundError; BrokerUnavailableError
    */
   async retry(): Promise<number> {
-    return retryRun(this.deps, this.queue, this.id);
+    return retryRun(this.#deps, this.queue, this.id);
   }
 
   /**
@@ -101,7 +106,7 @@ export class WorkflowRun<Steps extends object = Record<string, unknown>> {
    * @throws WorkflowNotFoundError; BrokerUnavailableError
    */
   async delete(): Promise<void> {
-    await deleteRun(this.deps, this.queue, this.id);
+    await deleteRun(this.#deps, this.queue, this.id);
   }
 
   /** What logs and JSON show of the handle. */

@@ -1,6 +1,7 @@
 import type { TaskDefinition } from '../task/definition.js';
 import type { Jsonify } from '../task/jsonify.js';
 import type { PayloadArguments } from '../task/payload-arguments.js';
+import type { AnyTask, MissingPayload, PayloadFor, ResultFor } from '../task/task-types.js';
 import { type Step, toGraph } from './graph.js';
 import { requireName } from './names.js';
 import { checkRunOptions } from './run-options.js';
@@ -28,11 +29,18 @@ export class Workflow<Steps extends object = object, Groups extends string = str
     /** The options of its runs. */
     readonly options: Readonly<RunOptions>,
     private readonly list: StepList,
+    private readonly isShape = false,
   ) {}
 
   static create<Name extends string>(name: Name, options: RunOptions): Workflow<Record<never, never>, never, Name> {
     requireName(name, 'name of a workflow');
     return new Workflow(name, checkRunOptions(options, `workflow "${name}"`), new StepList());
+  }
+
+  /** What `chain` and `parallel` make of no parts: only such a workflow may be a step of another without having any. */
+  static withoutParts(name: string): Workflow {
+    requireName(name, 'name of a workflow');
+    return new Workflow(name, {}, new StepList(), true);
   }
 
   /**
@@ -49,28 +57,23 @@ export class Workflow<Steps extends object = object, Groups extends string = str
    *
    * @throws InvalidWorkflowError when a name is taken or wrong, or an option is unknown
    */
-  add<const N extends string>(
-    step: N,
-    type: string,
-    payload?: unknown,
-    options?: StepOptions<(keyof Steps & string) | Groups>,
-  ): Workflow<Steps & Record<N, unknown>, Groups, Name>;
   add<const N extends string, S extends object, G extends string>(
     step: N,
     workflow: Workflow<S, G>,
     options?: NestedOptions<(keyof Steps & string) | Groups>,
   ): Workflow<Steps & Prefixed<N, S>, Groups | N | `${N}/${G}`, Name>;
-  add<const N extends string, P, R>(
+  add<const N extends string, P>(step: N, task: TaskDefinition<P> & MissingPayload<P>): never;
+  add<const N extends string, T extends AnyTask>(
     step: N,
-    task: TaskDefinition<P, R>,
-    ...rest: PayloadArguments<P, StepOptions<(keyof Steps & string) | Groups>>
-  ): Workflow<Steps & Record<N, Jsonify<R>>, Groups, Name>;
+    task: T,
+    ...rest: PayloadArguments<PayloadFor<T>, StepOptions<(keyof Steps & string) | Groups>>
+  ): Workflow<Steps & Record<N, Jsonify<ResultFor<T>>>, Groups, Name>;
   add(step: string, what: AnyStep, ...rest: unknown[]): Workflow {
     requireName(step, `name of a step of workflow "${this.name}"`);
     const label = `step "${step}" of workflow "${this.name}"`;
     const added =
       what instanceof Workflow
-        ? toNested(step, what, rest[0], label)
+        ? toNested(step, what.isEmptyShape ? { steps: [], ends: what.ends } : what, rest[0], label)
         : { steps: [toStep(step, what, rest[0], rest[1], label)] };
     return new Workflow(this.name, this.options, this.list.with(added, label));
   }
@@ -84,6 +87,10 @@ export class Workflow<Steps extends object = object, Groups extends string = str
   get steps(): readonly Step[] {
     this.graph ??= toGraph(this.name, this.list.steps, this.list.ends);
     return this.graph;
+  }
+
+  private get isEmptyShape(): boolean {
+    return this.list.steps.length === 0 && (this.isShape || this.list.ends.size > 0);
   }
 
   /** The names of workflows that are steps, each with the steps at its end. */

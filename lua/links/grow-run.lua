@@ -61,9 +61,10 @@ local function grow()
     end
   end
   for i, step in ipairs(steps) do
-    local graph = cjson.decode(step.graph)
+    local before, json = string.match(step.graph, '^(.-)({.*)$')
+    local graph = cjson.decode(json)
     graph.n = run.total + i - 1
-    local d = R.pack_graph(following[step.name] or {}, graph)
+    local d = R.pack_graph(following[step.name] or {}, before .. cjson.encode(graph))
     local new = R.new_step(step.name, step.flags, #step.after, d)
     run.steps[step.name], new.v = new, step.message
     R.set(run, 'd:' .. step.name, d)

@@ -46,7 +46,7 @@ local function prepare(id, started, first, text)
   local name, graph, message = string.sub(ARGV[at - 1], 3), ARGV[at - 2], ARGV[at]
   task.id = R.task_of(id, name)
   if is_plain then
-    task.link = L.step_link(id, name, L.hint(ARGV[first + 1], ARGV[at - 4], L.names_after(graph)))
+    task.link = L.step_link(id, name, L.hint(ARGV[first + 1], ARGV[at - 4], L.neighbours(graph)))
   else
     queue, task.watchers = task.queue, { { k = 'r', to = L.place, run = id, since = started, step = name }, task.mark }
     task.queue, task.mark = nil, nil

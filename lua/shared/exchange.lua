@@ -8,8 +8,8 @@
 -- For a worker of one slot, which settles one task and claims one, Lua itself is most of a call, and a function costs more to
 -- create than the call spends in it. So the stages follow each other, and few are functions.
 
-local DONE, COMPLETE, COMPLETE_WITH_RESULT, RETRY, RETRY_FAILED, ARCHIVE, ARCHIVE_AS_IS, REQUEUE, WAIT =
-  '0', '1', '2', '3', '4', '5', '6', '7', '8'
+local DONE, COMPLETE, COMPLETE_WITH_RESULT, RETRY, RETRY_FAILED, ARCHIVE, ARCHIVE_AS_IS, REQUEUE, WAIT, SLEEP =
+  '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'
 
 -- The id of a settled task is still in `active`, or no longer.
 local LISTED, UNLISTED = 1, 2
@@ -147,7 +147,7 @@ else
     ids[i] = string.sub(KEYS[HASHES + i], id_start)
   end
   local missing, settled, argument = missing_leases(lease, ids, 10)
-  local specials, moves, named = {}, false, HASHES + count
+  local specials, moves, named, scheduled = {}, false, HASHES + count, nil
   for i = argument, #ARGV, 6 do
     local item = { kind = ARGV[i + 1], message = ARGV[i + 3], time = ARGV[i + 4], result = ARGV[i + 5] }
     if ARGV[i + 2] == '1' then
@@ -159,6 +159,10 @@ else
         call('SCARD', waitlists)
         call('ZCARD', held)
       end
+    end
+    if item.kind == SLEEP then
+      scheduled = string.sub(task_prefix, 1, -#'t:' - 1) .. 'scheduled'
+      call('ZCARD', scheduled)
     end
     specials[tonumber(ARGV[i])] = item
     moves = moves or item.kind ~= DONE
@@ -177,7 +181,7 @@ else
     local kind = item and item.kind or DONE
     local fields = kind ~= DONE and try('HMGET', KEYS[HASHES + i], 'state', 'superseded_by')
     -- A superseded task that would come again would run after the one that is newer: it is revoked.
-    if fields and fields[2] and (kind == RETRY or kind == RETRY_FAILED or kind == REQUEUE or kind == WAIT) then
+    if fields and fields[2] and (kind == RETRY or kind == RETRY_FAILED or kind == REQUEUE or kind == WAIT or kind == SLEEP) then
       kind, item.kind, item.time, item.result, item.key = DONE, DONE, '1', '', nil
     end
     if missing[i] or settled[id] == LISTED or (fields and fields[1] ~= 'active') then
@@ -196,7 +200,7 @@ else
         KEYS[HASHES + done] = KEYS[HASHES + i]
       elseif kind == RETRY_FAILED or kind == ARCHIVE or kind == ARCHIVE_AS_IS then
         failures = failures + 1
-      elseif kind == RETRY or kind == REQUEUE or kind == WAIT then
+      elseif kind == RETRY or kind == REQUEUE or kind == WAIT or kind == SLEEP then
         unfinished = unfinished + 1
       end
     end
@@ -252,6 +256,18 @@ else
   for n = 1, #special do
     local item = special[n]
     local id, key, kind = item.id, item.task, item.kind
+    if kind == SLEEP then -- what came of the step in which it sleeps; and the signals that it waits for, of which one may be there already
+      local fields = cmsgpack.unpack(item.result)
+      if item.message ~= '' then call('HSET', key, 'msg', item.message) end
+      if fields[1] ~= '' then call('HSET', key, fields[1], fields[2]) end
+      for at = 3, #fields do
+        if call('HEXISTS', key, fields[at]) == 1 then kind = REQUEUE end
+      end
+      if kind == SLEEP then
+        call('HSET', key, 'state', 'scheduled', 'awaits', '\0' .. table.concat(fields, '\0', 3))
+        call('ZADD', scheduled, item.time, id)
+      end
+    end
     if kind == COMPLETE then
       call('HSET', key, 'msg', item.message, 'state', 'completed')
       call('ZADD', completed, item.time, id)
@@ -293,7 +309,7 @@ else
         elseif kind == ARCHIVE or kind == ARCHIVE_AS_IS then
           L.retain_again(id)
           L.ended(id, false, item.result ~= '' and item.result or 'archived')
-        elseif kind == RETRY or kind == RETRY_FAILED then
+        elseif kind == RETRY or kind == RETRY_FAILED or kind == SLEEP then
           L.retain_again(id)
         end
       end

@@ -23,6 +23,8 @@ elseif script == 'finishSetLinked' then
   -- Includes shared/finish-set.lua
 elseif script == 'addMembers' then
   -- Includes links/add-members.lua
+elseif script == 'callTasks' then
+  -- Includes links/call-tasks.lua
 elseif script == 'cancelRun' then
   -- Includes links/cancel-run.lua
 elseif script == 'check' then

@@ -112,6 +112,7 @@ do
     -- Includes shared/callbacks.lua
     -- Includes shared/batches.lua
     -- Includes shared/mend.lua
+    -- Includes shared/step-calls.lua
   end
 
   function lazy.__index(list, name)

@@ -14,7 +14,7 @@ do
       local after, graph = R.unpack_graph(stored[2])
       if not graph then
         step = false
-        call('HSET', key, 'd:' .. name, R.pack_graph(after, { n = i, t = '' }))
+        call('HSET', key, 'd:' .. name, R.pack_graph(after, cjson.encode({ n = i, t = '' })))
       end
       if not step then
         step = R.new_step(name, 'c00', 0)

@@ -72,10 +72,10 @@ do
     begin(run, due)
   end
 
-  -- A parcel that asks for a task and has not left is taken back by a drop, and answers a probe.
-  local function post(body, name, queue)
+  -- A parcel that asks for a task and has not left is taken back by a drop, and answers a probe. `again`: see R.watcher_of.
+  local function post(body, name, queue, again)
     local id, to = R.task_of(body.run, name), queue ~= '' and queue or L.place
-    local release, w = queue .. ' release ' .. id, R.watcher_of({ id = body.run, since = body.since }, name)
+    local release, w = queue .. ' release ' .. id, R.watcher_of({ id = body.run, since = body.since }, name, again)
     if body.what ~= 'probe' then
       if queue ~= '' then call('HDEL', L.outbox, release) end
       L.post(to, 'drop ' .. id, { kind = 'drop', id = id, w = w, what = body.what }, '')
@@ -95,8 +95,14 @@ do
 
   L.on.posts = function(body, data, list)
     list = leave(list or split(data), 2 * POSTED_AT_ONCE, body)
+    local names = {}
     for i = 1, #list, 2 do
-      post(body, list[i], list[i + 1])
+      names[#names + 1] = list[i]
+    end
+    local run = R.load(body.run, names)
+    for i = 1, #list, 2 do
+      local step = run and run.steps[list[i]]
+      post(body, list[i], list[i + 1], step and R.times_again(step))
     end
   end
 end

@@ -98,13 +98,13 @@ do
     if not step.optional then run.bad = run.bad + by end
   end
 
-  -- The task of a step has ended at `at`: the same end twice is one. R.flush does what follows.
+  -- The task of a step has ended at `at`. R.flush does what follows.
   function R.end_step(run, name, ok, why, result, at)
     local step = run.steps[name]
     local state = step.state
     local ready = state == 'r' or state == 'a'
     if not ready and state ~= 'f' then return end
-    if not ok and (state == 'f' or (state == 'a' and step.ended_at == at)) then return end
+    if not ok and state == 'f' then return end
     if run.state ~= 'c' then note_change(run, name) end
     if ready then
       run.open, run.ready = run.open - 1, run.ready - 1
@@ -119,6 +119,8 @@ do
       if state ~= 'r' then table.insert(run.gone, 'e:' .. name) end
       step.has_result = result and result ~= ''
       R.set(run, 'v:' .. name, result or '')
+    elseif run.state == 'c' and why == R.DELETED then -- why the run was cancelled says more
+      if state == 'a' then table.insert(run.gone, 'e:' .. name) end
     else
       R.set(run, 'e:' .. name, why)
     end
@@ -129,9 +131,11 @@ do
     local step = run.steps[name]
     count_failed(run, step, -1)
     step.state, run.open, run.ready = 'a', run.open + 1, run.ready + 1
+    R.note_again(run, name)
     R.change(run, name, step)
   end
 
+  R.DELETED = 'deleted'
   R.DAMAGED = 'its record in Redis is damaged'
   R.REFUSED = { duplicate = 'its unique lock is held by another task', conflict = 'there is another task with its id' }
 
@@ -146,11 +150,11 @@ do
     R.change(run, name, step)
     if not message and not again then return R.end_step(run, name, false, 'its message is lost', '', now) end
     R.read_more(run, { name }, 'd')
-    if step.plain and not again then return L.begin_plain(run.id, name, id, message, L.hint(R.pack_counts(run), R.pack_step(step), L.names_after(step.d or ''))) end
+    if step.plain and not again then return L.begin_plain(run.id, name, id, message, L.hint(R.pack_counts(run), R.pack_step(step), L.neighbours(step.d or ''))) end
     local graph = R.graph(step)
     local at = graph.a or 0
     if graph.y and graph.y > 0 then at = math.max(at, math.ceil((now + graph.y) / 1000)) end
-    local task = { id = id, uniqueKey = graph.u, uniqueTtl = graph.l, watchers = { R.watcher_of(run, name), graph.k } }
+    local task = { id = id, uniqueKey = graph.u, uniqueTtl = graph.l, watchers = { R.watcher_of(run, name, R.times_again(step)), graph.k } }
     if at * 1000 > now then task.processAt = at end
     if graph.q or again then
       L.post(graph.q or L.place, 'release ' .. id, { kind = 'release', task = task, again = again }, message or '')
@@ -181,32 +185,40 @@ do
     end
   end
 
-  -- What tasks have told their runs, by run, six values each: step, whether it has succeeded, why not, result, when; and whether it
-  -- could not be created, when a parcel had asked for it: then the result is its message.
+  -- What tasks have told their runs, by run, seven values each: step, whether it has succeeded, why not, result, when; whether it
+  -- could not be created, when a parcel had asked for it: then the result is its message; and of an end that comes by parcel, how often the
+  -- step had been run again.
   local ends, ended_runs = {}, {}
 
-  function R.post_end(id, name, ok, why, result, at, refused)
+  function R.post_end(id, name, ok, why, result, at, refused, again)
     local list = ends[id]
     if not list then
-      ends[id], ended_runs[#ended_runs + 1] = { name, ok, why or '', result or '', at or L.millis, refused or false }, id
+      ends[id] = { name, ok, why or '', result or '', at or L.millis, refused or false, again or false }
+      ended_runs[#ended_runs + 1] = id
       return
     end
     local n = #list
     list[n + 1], list[n + 2], list[n + 3], list[n + 4] = name, ok, why or '', result or ''
-    list[n + 5], list[n + 6] = at or L.millis, refused or false
+    list[n + 5], list[n + 6], list[n + 7] = at or L.millis, refused or false, again or false
+  end
+
+  -- Whether this is the failure of an earlier attempt, which comes twice or late. What is not said by a parcel comes once.
+  local function is_stale(step, ok, again)
+    return not ok and again and again < (R.times_again(step) or 0)
   end
 
   local function apply_ends(id, list)
     local names = { list[1] }
-    for i = 7, #list, 6 do
+    for i = 8, #list, 7 do
       names[#names + 1] = list[i]
     end
     local run = R.load(id, names)
     if not run then return end
     R.touch(run)
-    for i = 1, #list, 6 do
+    for i = 1, #list, 7 do
       local name, refused = list[i], list[i + 5]
       local step = run.steps[name]
+      if step and is_stale(step, list[i + 1], list[i + 6]) then step = nil end
       if step and refused then
         if step.state == 'r' or step.state == 'a' then R.set(run, 'v:' .. name, list[i + 3]) end
       elseif step and not step.plain then
@@ -277,6 +289,6 @@ do
   L.on.step = function(body, data)
     local run = body.since and R.load(body.run, {})
     if body.since and not (run and R.watcher_of(run).since == body.since) then return end
-    R.post_end(body.run, body.step, body.ok, body.why, data, body.at, body.refused)
+    R.post_end(body.run, body.step, body.ok, body.why, data, body.at, body.refused, body.again or 0)
   end
 end

@@ -62,15 +62,19 @@ do
     L.create_plain(list, n, refuse)
   end
 
-  -- What the link of a step says of its run, of the step and of those after it: when the run has started and how many steps it has, as the
-  -- counts have it; policy, flags and when it was ready, as the step has it; and what L.names_after returns.
-  function L.hint(counts, step, names)
-    return sub(counts, STARTED_AT) .. sub(step, POLICY_AT, READY_END) .. names
+  -- What the link of a step says of its run, of the step and of those next to it: when the run has started and how many steps it has, as the
+  -- counts have it; policy, flags and when it was ready, as the step has it; and what L.neighbours returns.
+  function L.hint(counts, step, neighbours)
+    return sub(counts, STARTED_AT) .. sub(step, POLICY_AT, READY_END) .. neighbours
   end
 
-  -- A NUL and the names of the steps after one, by `d` of runs.lua; empty when they are many. A name with a brace is cut, and leads to no step.
-  function L.names_after(d)
+  -- A NUL and what `d` of runs.lua says of the names of the steps after one and before it: without the latter when they are many, and empty
+  -- when those after it are. A name with a brace is cut, and leads to no step.
+  function L.neighbours(d)
     local start = find(d, '{', 1, true)
+    if start and start > LONGEST_NAMES + 1 then
+      start = byte(d) == 0 and 1 or (find(d, '\0\0', 1, true) or start - 1) + 1
+    end
     return start and start <= LONGEST_NAMES + 1 and '\0' .. sub(d, 1, start - 1) or ''
   end
 
@@ -195,7 +199,8 @@ do
     return L.take_members(left, left_details, n)
   end
 
-  -- The names in what L.names_after has returned, and the fields of a run to read when all before them end, by that text. nil: they are many.
+  -- The names of the steps after one in what L.neighbours has returned, and the fields of a run to read when all before them end, by that text.
+  -- nil: they are many.
   local followers, fields_after = {}, {}
 
   local function read_names(text)
@@ -203,7 +208,7 @@ do
     if names or text == '' then return names end
     names = { nil }
     local fields, n, at, stop = { 'c', nil, nil }, 0, 1, find(text, '\0', 2, true)
-    while stop do
+    while stop and stop > at + 1 do
       local name = sub(text, at + 1, stop - 1)
       n = n + 1
       names[n], fields[2 * n], fields[2 * n + 1] = name, 's:' .. name, 'v:' .. name
@@ -294,8 +299,9 @@ do
   -- nothing, when it is not that simple.
   local function apply_one(list, key, rest)
     local hint = list[3]
-    if find(hint, '\0', HINT_NAMES + 1, true) ~= #hint then return nil end
-    local name = sub(hint, HINT_NAMES + 1, -2)
+    local stop = find(hint, '\0', HINT_NAMES + 1, true)
+    if not stop or stop == HINT_NAMES + 1 or (byte(hint, stop + 1) or 0) ~= 0 then return nil end
+    local name = sub(hint, HINT_NAMES + 1, stop - 1)
     local after = 's:' .. name
     local values = try('HMGET', key, 'c', after, 'v:' .. name)
     local c, waiting, message = values[1], values[2], values[3]

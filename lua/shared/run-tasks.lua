@@ -2,17 +2,18 @@
 do
   local call, try, type = redis.call, redis.pcall, type
   local R = L.runs
-  local DELETED = 'deleted'
+  local DELETED = R.DELETED
   -- How many fields of runs one pass of the keeper looks at, per thing that it looks at otherwise.
   local LOOKED_AT = 6
   local UNCLAIMED = { pending = true, scheduled = true, retry = true }
 
   local function key_of(w)
-    return 'step ' .. w.run .. ' ' .. w.step .. ' ' .. (w.since or '')
+    return 'step ' .. w.run .. ' ' .. w.step .. ' ' .. (w.since or '') .. (w.again and ' ' .. w.again or '')
   end
 
   local function tell_run(w, ok, why, data, refused)
     local body = { kind = 'step', run = w.run, since = w.since, step = w.step, ok = ok, why = why, at = L.millis, refused = refused }
+    body.again = w.again
     L.post(w.to, key_of(w), body, data)
   end
 
@@ -38,17 +39,23 @@ do
     return call('HEXISTS', L.outbox, w.to .. ' ' .. key_of(w)) == 1
   end
 
+  -- Whether the watcher `w` of a step is of a later attempt than `other`.
+  local function is_later(w, other)
+    return (w.again or 0) > (other.again or 0)
+  end
+
   -- Creates the task of a step; the run is notified when there cannot be one. A task that notifies the run already is this one. `again`:
   -- the step has failed; its task runs again if it is there, or is on its way.
   L.on.release = function(body, data)
     local task, w = body.task, body.task.watchers[1]
+    local list, at = watchers_for(task.id, w)
     if body.again then
       local state = try('HGET', L.task_prefix .. task.id, 'state')
-      if state == 'archived' and call('ZREM', L.archived, task.id) == 1 then L.make_pending(task.id) end
+      local is_new = not at or is_later(w, list[at]) -- it may have been run, and have failed, since
+      if state == 'archived' and is_new and call('ZREM', L.archived, task.id) == 1 then L.make_pending(task.id) end
       if state or data == '' then return L.on.probe({ id = task.id, w = w }) end
-    else
-      local _, at = watchers_for(task.id, w)
-      if at then return end
+    elseif at then
+      return
     end
     task.message = data
     local status = L.create(task)
@@ -67,10 +74,9 @@ do
     if stored[2] == 'completed' then return tell_run(w, true, nil, stored[3]) end
     local list, at, told = watchers_for(body.id, w)
     local archived = stored[2] == 'archived'
-    if not at then list[#list + 1] = w end
-    if not at or (told and not archived) then
-      L.write_watchers(body.id, list, archived)
-    end
+    local is_new = not at or is_later(w, list[at])
+    if is_new then list[at or #list + 1] = w end
+    if is_new or (told and not archived) then L.write_watchers(body.id, list, archived) end
     if archived then tell_run(w, false, 'archived') end
   end
 

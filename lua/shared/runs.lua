@@ -3,9 +3,10 @@
 -- `run:<id>` is a hash. `c` is packed, as COUNTS has it: state, the steps that are open, ready and failed, those of the failed that are not
 -- optional (bad), when it ended and started, the steps in all; `o`: JSON { name, retention, deadline, reason }. Per step, by its name:
 --   s: packed, as STEP has it: state, endedAt, policy, flags, readyAt, how many of the steps before it have not ended, how many have failed;
---      of a step that waits, then L.names_after, so that d need not be read when it begins
---   d: the names of the steps after it, a NUL behind each, then JSON { n position, t type, b the names of the steps before it, q queue (left
---      out: this one), y delay, a processAt, u lock, l its TTL, k the watcher for its mark }
+--      of a step that waits, then L.neighbours, so that d need not be read when it begins
+--   d: the names of the steps after it, a NUL behind each; when there are steps before it, a NUL and their names in the same way; then JSON
+--      { n position, t type, q queue (left out: this one), y delay, a processAt, u lock, l its TTL, k the watcher for its mark, r how often it
+--      was run again }
 --   v: its message until it succeeds, then its result (empty: none); e: the error
 -- States: w waiting, r ready, a ready again after a failure, s succeeded, S succeeded with a result, f failed, x cancelled.
 -- Policies: c cancel, r run, w wait.
@@ -27,10 +28,10 @@ do
   local OPTIONAL, PLAIN = 1, R.PLAIN
 
   -- Who watches the task of a step, unless it is a link. `since`, when the run has started, distinguishes it from an earlier run of the same id,
-  -- of which a parcel may still be on the way.
-  function R.watcher_of(run, step)
+  -- of which a parcel may still be on the way; `again`, how often the step was run again, distinguishes it from an earlier attempt.
+  function R.watcher_of(run, step, again)
     run.since = run.since or string.format('%.0f', run.started)
-    return { k = 'r', to = L.place, run = run.id, since = run.since, step = step }
+    return { k = 'r', to = L.place, run = run.id, since = run.since, step = step, again = again }
   end
 
   local prefixes = {}
@@ -206,38 +207,38 @@ do
     fields[n + 1], fields[n + 2] = field, value
   end
 
-  -- What `d` says of the steps after this one: each name with a NUL behind it.
-  local function names_in(d)
-    return string.match(d or '', '^.*%z') or ''
+  -- What `d` says of the steps after this one, each name with a NUL behind it; of those before it, with a NUL in front; and the JSON.
+  local function split(d)
+    local after = string.match(d, '^%z') and '' or string.match(d, '^(.-%z)%z') or string.match(d, '^.*%z') or ''
+    local before = string.match(d, '^.*%z', #after + 1) or ''
+    return after, before, string.sub(d, #after + #before + 1)
   end
 
   -- The names of the steps after the one with this place in the graph, and what is special about it: nil when that is damaged.
   function R.unpack_graph(d)
-    local names, all = {}, names_in(d)
-    for name in string.gmatch(all, '%Z+') do
+    local names, after, _, json = {}, split(d or '')
+    for name in string.gmatch(after, '%Z+') do
       names[#names + 1] = name
     end
-    local readable, graph = pcall(cjson.decode, string.sub(d or '', #all + 1))
+    local readable, graph = pcall(cjson.decode, json)
     return names, readable and type(graph) == 'table' and graph or nil
   end
 
-  function R.pack_graph(names, graph)
-    return (#names > 0 and table.concat(names, '\0') .. '\0' or '') .. cjson.encode(graph)
+  -- `rest`: what comes behind the names of the steps after it.
+  function R.pack_graph(names, rest)
+    return (#names > 0 and table.concat(names, '\0') .. '\0' or '') .. rest
   end
 
   -- The names of the steps after this one.
   function R.following(step)
-    local names = {}
-    for name in string.gmatch(names_in(step.d), '%Z+') do
-      names[#names + 1] = name
-    end
-    return names
+    return (R.unpack_graph(step.d))
   end
 
   function R.set_following(run, name, names)
     local step = run.steps[name]
-    step.d = R.pack_graph(names, R.graph(step))
-    step.following, step.names = nil, L.names_after(step.d)
+    local _, before, json = split(step.d or '')
+    step.d = R.pack_graph(names, before .. json)
+    step.following, step.names = nil, L.neighbours(step.d)
     R.set(run, 'd:' .. name, step.d)
     R.change(run, name, step)
   end
@@ -249,6 +250,20 @@ do
       step.graph = graph or {}
     end
     return step.graph
+  end
+
+  -- How often a step was run again; nil: never.
+  function R.times_again(step)
+    return tonumber(R.graph(step).r)
+  end
+
+  function R.note_again(run, name)
+    local step = run.steps[name]
+    local graph = R.graph(step)
+    graph.r = (tonumber(graph.r) or 0) + 1
+    local after, before = split(step.d or '')
+    step.d = after .. before .. cjson.encode(graph)
+    R.set(run, 'd:' .. name, step.d)
   end
 
   function R.write(run)
@@ -282,7 +297,7 @@ do
     local optional, plain = string.sub(flags, 2, 2) == '1', string.sub(flags, 3, 3) == '1'
     local bits = (optional and OPTIONAL or 0) + (plain and PLAIN or 0)
     local step = R.unpack_step('s:' .. name, pack(STEP, 'w', 0, string.sub(flags, 1, 1), bits, 0, open, 0))
-    step.d, step.names = graph, L.names_after(graph or '')
+    step.d, step.names = graph, L.neighbours(graph or '')
     return step
   end
 

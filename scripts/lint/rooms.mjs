@@ -1,7 +1,19 @@
 // Which room of lib may import which: the walls of ARCHITECTURE.md as data. Deny by default: a new room needs a line here.
 
 /** The files directly under lib that belong to no room and import nothing but each other. */
-const LEAVES = ['errors', 'clock', 'async', 'loop', 'logger', 'duration', 'validation', 'printable', 'error-code'];
+const LEAVES = [
+  'errors',
+  'clock',
+  'async',
+  'loop',
+  'logger',
+  'duration',
+  'duration-hint',
+  'validation',
+  'foreign-names',
+  'printable',
+  'error-code',
+];
 
 const core = ['leaf', 'wire', 'task', 'task/actions'];
 const entry = [
@@ -12,7 +24,9 @@ const entry = [
   'enqueue',
   'workflows',
   'batches',
+  'results',
   'client',
+  'threads',
   'server',
   'scheduler',
   'inspector',
@@ -84,16 +98,20 @@ const NEST = {
   'nest/calls': [
     ...core,
     'client',
+    'results',
     'scheduler',
     ...nest('names', 'decorators', 'discovery', 'execution', 'connection'),
   ],
+  // What runs in a thread: an application context of the module with the handlers.
+  'nest/threads': [...core, 'events', 'threads', 'server', ...nest('names', 'discovery', 'execution')],
   'nest/lifecycle': [
     ...core,
     'events',
+    'threads',
     'client',
     'server',
     'scheduler',
-    ...nest('names', 'decorators', 'discovery', 'execution', 'connection'),
+    ...nest('names', 'decorators', 'discovery', 'execution', 'connection', 'calls', 'threads'),
   ],
   'nest/health': ['leaf', 'broker', 'transactions', 'server', 'inspector', ...nest('connection', 'lifecycle')],
   nest: [
@@ -119,6 +137,8 @@ export const ROOMS = {
   'task/actions': ['wire'],
   redaction: ['leaf'],
   events: core,
+  // Runs tasks in threads of this process.
+  threads: [...core, 'events'],
   tracing: [...core, 'events'],
   'tracing/opentelemetry': [...core, 'events', 'tracing', 'redaction'],
   broker: core,
@@ -132,9 +152,22 @@ export const ROOMS = {
   enqueue: [...core, 'events', 'tracing', 'broker', 'links'],
   workflows: [...core, 'events', 'tracing', 'broker', 'links', 'enqueue'],
   batches: [...core, 'events', 'tracing', 'broker', 'links', 'enqueue'],
+  // Waits for the ends of tasks.
+  results: [...core, 'events', 'broker'],
   // Which transaction is around a call; what is enqueued in it.
   transactions: [...core, 'enqueue'],
-  client: [...core, 'events', 'tracing', 'broker', 'links', 'enqueue', 'workflows', 'batches', 'transactions'],
+  client: [
+    ...core,
+    'events',
+    'tracing',
+    'broker',
+    'links',
+    'enqueue',
+    'workflows',
+    'batches',
+    'results',
+    'transactions',
+  ],
   // A server's rooms stand on each other: an attempt knows no queue, fetching no loop, and only the root knows them all.
   'server/attempt': [...core, 'events', 'tracing', 'broker'],
   'server/crew': [...core, 'events', 'broker'],
@@ -144,6 +177,7 @@ export const ROOMS = {
   server: [
     ...core,
     'events',
+    'threads',
     'tracing',
     'broker',
     'links',

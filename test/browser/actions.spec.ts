@@ -24,7 +24,7 @@ describe('what is done in the console by clicking', () => {
   const task = (queue: string, id: string): Promise<TaskInfo | undefined> => world.inspector.getTaskInfo(queue, id);
   const stateOf = async (queue: string, id: string) => (await task(queue, id))?.state;
   const untilState = (queue: string, id: string, state: string | undefined) =>
-    vi.waitFor(async () => expect(await stateOf(queue, id)).toBe(state), { timeout: 5000 });
+    vi.waitFor(async () => expect(await stateOf(queue, id)).toBe(state));
   const row = ({ page }: Visit, text: string): Locator => page.locator('tbody tr', { hasText: text });
   const put = (type: string, options: object) => world.console.client.enqueue(type, { n: 1 }, options);
 
@@ -395,7 +395,7 @@ describe('what is done in the console by clicking', () => {
     const first = tab.page.locator('tbody input').first();
     await first.check();
     const asked = (): number => tab.requests.filter((request) => request.includes('pending_tasks')).length;
-    await vi.waitFor(() => expect(asked()).toBeGreaterThan(1), { timeout: 10_000 });
+    await vi.waitFor(() => expect(asked()).toBeGreaterThan(1));
     expect(await first.isChecked()).toBe(true);
   });
 

@@ -52,7 +52,7 @@ export class Visit {
       reducedMotion: 'reduce',
       httpCredentials,
     });
-    context.setDefaultTimeout(10_000);
+    context.setDefaultTimeout(30_000);
     const page = await context.newPage();
     const visit = new Visit(context, page, home);
     visit.listen(expected);

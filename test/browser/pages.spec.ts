@@ -180,7 +180,7 @@ describe('the pages of the console', () => {
     const visit = await world.visit();
     await visit.open('');
     const asked = (): number => visit.requests.filter((request) => request.startsWith('GET live')).length;
-    await vi.waitFor(() => expect(asked()).toBeGreaterThan(3), { timeout: 5000 });
+    await vi.waitFor(() => expect(asked()).toBeGreaterThan(3));
     await visit.page.evaluate(`
       Object.defineProperty(document, 'hidden', { get: () => globalThis.__hidden ?? false });
       globalThis.__hidden = true;
@@ -192,7 +192,7 @@ describe('the pages of the console', () => {
     await visit.page.evaluate('new Promise((resolve) => setTimeout(resolve, 750))');
     expect(asked() - before).toBeLessThanOrEqual(1);
     await visit.page.evaluate('globalThis.__hidden = false; document.dispatchEvent(new Event("visibilitychange"))');
-    await vi.waitFor(() => expect(asked() - before).toBeGreaterThan(2), { timeout: 5000 });
+    await vi.waitFor(() => expect(asked() - before).toBeGreaterThan(2));
     await visit.end();
   });
 
@@ -216,7 +216,7 @@ describe('the pages of the console', () => {
     await visit.page.getByRole('link', { name: '45 pending' }).waitFor();
     expect(await visit.barriers(['color-contrast'])).toEqual([]);
     await world.redis.start();
-    await visit.page.getByText('Trying again').waitFor({ state: 'detached', timeout: 15_000 });
+    await visit.page.getByText('Trying again').waitFor({ state: 'detached', timeout: 30_000 });
     await visit.sees('No queue yet');
     await visit.end();
   });

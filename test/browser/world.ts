@@ -137,7 +137,7 @@ export class World {
         const { retry, archived, completed, active } = await go.queueInfo('go');
         if (retry !== 3 || archived !== 3 || completed !== 3 || active !== 1) throw new Error('not yet');
       },
-      { timeout: 10_000, interval: 20 },
+      { interval: 20 },
     );
   }
 }

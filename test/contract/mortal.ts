@@ -2,10 +2,15 @@ import type { Broker } from '../../lib/broker/broker.js';
 import { Driver } from './driver.js';
 
 /** The process of a flow died after a call. */
-class Killed extends Error {}
+class Killed extends Error {
+  override readonly name = 'Killed';
+}
+
+/** When the process dies: after its last call, or when it would make the next one. */
+export type Death = 'after' | 'before';
 
 /** The broker of a process that dies when it has made `calls` calls to these roles. */
-function mortal(broker: Broker, calls: number): Broker {
+function mortal(broker: Broker, calls: number, death: Death): Broker {
   let made = 0;
   const role = <T extends object>(target: T): T =>
     new Proxy(target, {
@@ -16,16 +21,17 @@ function mortal(broker: Broker, calls: number): Broker {
           if (made === calls) throw new Killed();
           made++;
           const result: unknown = await Reflect.apply(method, from, args);
-          if (made === calls) throw new Killed();
+          if (made === calls && death === 'after') throw new Killed();
           return result;
         };
       },
     });
-  const { links, workflows, consumer, administration, producer } = broker;
+  const { links, workflows, consumer, checkpoints, administration, producer } = broker;
   const roles = {
     links: role(links),
     workflows: role(workflows),
     consumer: role(consumer),
+    checkpoints: role(checkpoints),
     administration: role(administration),
     producer: role(producer),
   };
@@ -41,9 +47,10 @@ export async function playUntilDeath(
   { world, clock }: Driver,
   calls: number,
   flow: (dying: Driver) => Promise<void>,
+  death: Death = 'after',
 ): Promise<boolean> {
   try {
-    await flow(new Driver({ ...world, broker: mortal(world.broker, calls) }, clock));
+    await flow(new Driver({ ...world, broker: mortal(world.broker, calls, death) }, clock));
     return true;
   } catch (error) {
     if (error instanceof Killed) return false;

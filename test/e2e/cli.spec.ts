@@ -80,7 +80,7 @@ describe('the process', () => {
       const loaded = await loadedBy(...args);
       expect(loaded.filter((line) => foreign.test(line))).toEqual([]);
       expect(loaded.length).toBeGreaterThan(10);
-      expect(loaded.length).toBeLessThan(70);
+      expect(loaded.length).toBeLessThan(80);
     }
     const connected = await loadedBy('queue', 'ls');
     expect(connected.filter((line) => foreign.test(line))).toEqual(

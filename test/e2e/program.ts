@@ -18,12 +18,13 @@ export class Program {
   private readonly listeners = new Set<() => void>();
   private end: End | undefined;
 
+  /** Its standard input is open: see `type`. */
   constructor(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = repository) {
     this.child = spawn(command, args, {
       cwd,
       // Only the part of the test runner's environment that a login shell also has.
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], NO_COLOR: '1', ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
       detached: true, // a process group, as for each command in a terminal
     });
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => {
@@ -59,6 +60,17 @@ export class Program {
       this.listeners.add(check);
       check();
     });
+  }
+
+  /** A line that somebody types. */
+  type(line: string): void {
+    this.child.stdin!.write(`${line}\n`);
+  }
+
+  /** kill -9 of every process of the group. */
+  kill(): Promise<End> {
+    process.kill(-this.child.pid!, 'SIGKILL');
+    return this.ended;
   }
 
   /** Ctrl-C in a terminal: every process of the group gets it. */

@@ -19,6 +19,8 @@ interface JsonTask extends Omit<GoTask, 'lastFailedAt' | 'deadline' | 'nextProce
   readonly heldBy: string | null;
   readonly heldSince: string | null;
   readonly expiresAt: string | null;
+  readonly crashes: number;
+  readonly lastCrashes: readonly unknown[];
   readonly completedAt: string | null;
 }
 
@@ -35,6 +37,8 @@ const asGo = ({
   heldBy: ___,
   heldSince: ____,
   expiresAt: __,
+  crashes: _____,
+  lastCrashes: ______,
   ...task
 }: JsonTask): GoTask => ({
   ...task,

@@ -133,10 +133,10 @@ describeWithGo('one side enqueues, one side runs', () => {
 
     it('retries a type nobody handles, with the text of asynq', async () => {
       const { client, server, queue } = sides();
-      const { id } = await client.enqueue({ type: 'unknown', queue });
+      const { id } = await client.enqueue({ type: 'orphan', queue });
       await interop.serve(server, queue, { retryDelay: 3_600_000, behaviours: { known: OK } });
       const task = await interop.untilState(queue, id, 'retry');
-      expect(task).toMatchObject({ retried: 1, lastErr: 'handler not found for task "unknown"' });
+      expect(task).toMatchObject({ retried: 1, lastErr: 'handler not found for task "orphan"' });
     });
 
     it('ends an attempt at its timeout', async () => {

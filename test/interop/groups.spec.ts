@@ -65,7 +65,11 @@ describeWithGo('groups', () => {
       );
       await interop.serve(interop[by], queue, { ...AGGREGATE, groupMaxSize: 3 });
       await untilEmpty(interop, queue);
-      expect(ranBy(interop[by], queue).map(({ length }) => length)).toEqual([3, 3, 1]);
+      expect(
+        ranBy(interop[by], queue)
+          .map(({ length }) => length)
+          .sort((a, b) => a - b),
+      ).toEqual([1, 3, 3]); // they run side by side
     }
   });
 

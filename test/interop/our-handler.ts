@@ -50,6 +50,7 @@ export const attempt = async (
 };
 
 const perform = async (task: TaskContext, step: SentStep, gates: Gates): Promise<unknown> => {
+  if (step.do === 'block') return block(step.ms ?? 0);
   if (step.ms) await work(step.ms);
   const error = step.error ?? '';
   switch (step.do) {
@@ -71,6 +72,12 @@ const perform = async (task: TaskContext, step: SentStep, gates: Gates): Promise
       throw error as unknown;
   }
 };
+
+/** Keeps the event loop busy. */
+function block(milliseconds: number): undefined {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+}
 
 const resultOf = ({ result }: SentStep): Buffer | undefined =>
   result === undefined ? undefined : Buffer.from(result, 'base64');

@@ -1,6 +1,6 @@
 /*
  * Our side of the interop tests as a program: it understands the requests of go/main.go and tells the same events.
- * Arguments: host and port of Redis. Everything that goes wrong in the background is written to stderr, which tests find empty.
+ * Arguments: how far its clock is ahead, host and port of Redis. Everything that goes wrong in the background is written to stderr, which tests find empty.
  */
 import { createInterface } from 'node:readline';
 
@@ -16,8 +16,15 @@ import type { TaskContext } from '../../lib/task/context.js';
 import type { PeerEnqueue, PeerEvent, PeerServe } from '../support/peer.js';
 import { attempt, Gates, type SentStep } from './our-handler.js';
 
-const [host, port] = process.argv.slice(-2);
-const clock = new SystemClock();
+const [ahead, host, port] = process.argv.slice(-3);
+
+class PeerClock extends SystemClock {
+  override now(): number {
+    return super.now() + Number(ahead);
+  }
+}
+
+const clock = new PeerClock();
 const broker = new RedisBroker(new RedisConnections({ host, port: Number(port) }), { clock });
 const client = new AsynqClient(broker);
 const servers = new Map<string, Server>();

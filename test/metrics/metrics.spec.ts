@@ -9,11 +9,14 @@ import {
   getAsynqClientToken,
   getAsynqServerToken,
   InvalidOptionError,
+  Payload,
   PostponeTask,
   RevokeTask,
   SkipRetry,
+  Steps,
   TaskAggregator,
   TaskHandler,
+  type TaskSteps,
   type AsynqModuleOptions,
   type Broker,
 } from 'nestjs-asynq';
@@ -35,6 +38,13 @@ class Tasks {
     if (payload?.fail === 'postpone') throw new PostponeTask('1h');
   }
 
+  @TaskHandler('steps:')
+  async steps(@Payload() { rows, fail = false }: { rows: number; fail?: boolean }, @Steps() steps: TaskSteps) {
+    for (let n = 0; n < rows; n++) await steps.run('row', () => n);
+    await steps.sleep('no time', 0);
+    if (fail) await steps.run('last', () => Promise.reject(new Error('no')));
+  }
+
   @TaskHandler('hold')
   hold() {
     return holding;
@@ -54,7 +64,7 @@ const memory = (options: Partial<AsynqModuleOptions> = {}, name?: string) =>
 async function measured(options: AsynqMetricsOptions = {}) {
   const registry = new Registry();
   const metrics = AsynqMetricsModule.forRoot({ registry, cacheFor: 0, ...options });
-  const server = { queues: { default: 2, low: 1 }, groupGracePeriod: '1s', groupMaxSize: 2 };
+  const server = { queues: { default: 2, low: 1 }, groupGracePeriod: '1s', groupMaxSize: 2 } as const;
   const app = await start({ imports: [memory({ server }), metrics], providers: [Tasks] });
   const read = async () => samplesOf(await registry.metrics());
   return { app, registry, read, client: app.get(AsynqClient), server: app.get(AsynqServer) };
@@ -89,6 +99,25 @@ describe('the metrics of the process', () => {
     }
   });
 
+  test('counts steps by handler and outcome, and those that were answered from what is stored not again', async () => {
+    const { client, read } = await measured();
+    await client.enqueue('steps:2', { rows: 2 }, { retention: '1h' });
+    await client.enqueue('steps:3', { rows: 3, fail: true }, { maxRetry: 0 });
+    const of = (outcome: string) => `${P}steps_total{outcome="${outcome}",queue="default",type="steps:"}`;
+    await vi.waitFor(async () => expect((await read()).get(of('failed'))).toBe(1));
+    await vi.waitFor(async () => expect((await read()).get(of('done'))).toBe(5));
+    const samples = await read();
+    expect(samples.get(of('interrupted'))).toBe(0);
+    expect(samples.get(`${P}step_duration_seconds_count{queue="default",type="steps:"}`)).toBe(6);
+    expect([...samples.keys()].filter((name) => name.startsWith(`${P}step`) && name.includes('row'))).toEqual([]);
+    await client.enqueue('mail:welcome', {});
+    await vi.waitFor(async () => {
+      const found = await read();
+      expect(found.get(`${P}task_attempts_total{outcome="succeeded",queue="default",type="mail:"}`)).toBe(1);
+      expect(found.has(`${P}steps_total{outcome="done",queue="default",type="mail:"}`)).toBe(false);
+    });
+  });
+
   test('shows slots, tasks in flight, loops and wake-ups', async () => {
     const { client, read, server } = await measured();
     await client.enqueue('hold');
@@ -117,7 +146,7 @@ describe('the metrics of the process', () => {
     server.events.emit('periodicTaskEnqueued', { entry, taskId: '1' });
     server.events.emit('periodicTaskSkipped', { entry, reason: 'missed' });
     server.events.emit('periodicTaskFailed', { entry, error: new Error('taken') });
-    server.events.emit('tasksRecovered', { queue: 'low', retried: 2, archived: 0 });
+    server.events.emit('tasksRecovered', { queue: 'low', retried: 2, archived: 0, suspects: 0 });
     server.events.emit('taskDamaged', { task: { id: 'x', queue: 'low' }, error: new Error('bad') });
     server.events.emit('loopFailed', { loop: 'janitor', error: new Error('odd') });
     server.events.emit('enqueueFailed', { queue: 'low', tasks: 9, error: new BrokerUnavailableError('away') });

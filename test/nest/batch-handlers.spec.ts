@@ -27,11 +27,13 @@ import {
   Payload,
   PeriodicTask,
   SkipRetry,
+  Steps,
   TaskAggregator,
   type TaskContext,
   TaskCtx,
   TaskHandler,
   type TasksOf,
+  type TaskSteps,
 } from 'nestjs-asynq';
 import { concatMap, from, map, of, retry } from 'rxjs';
 import { describe, expect, it } from 'vitest';
@@ -304,8 +306,8 @@ describe('the pipeline of a batch', () => {
       }
     }
     expect(await run(Refused, [1, 2])).toEqual([
-      ['retry', 'Forbidden resource'],
-      ['retry', 'Forbidden resource'],
+      ['retry', 'Forbidden resource: the guard without a class refused task "index"'],
+      ['retry', 'Forbidden resource: the guard without a class refused task "index"'],
     ]);
     @Injectable()
     class Short {
@@ -452,6 +454,17 @@ describe('a batch handler that is declared wrongly', () => {
     const second = await testApp({ providers: [Bytes] });
     expect(await rejection(second.app.init())).toMatchObject({
       message: expect.stringContaining('Bytes.index is a batch handler, whose payloads are an array'),
+    });
+    @Injectable()
+    class InSteps {
+      @TaskHandler('index', { batch })
+      index(@Payload() _payloads: unknown[], @Steps() _steps: TaskSteps): unknown {
+        return undefined;
+      }
+    }
+    const third = await testApp({ providers: [InSteps] });
+    expect(await rejection(third.app.init())).toMatchObject({
+      message: expect.stringContaining('InSteps.index is a batch handler, and steps are those of one task'),
     });
   });
 

@@ -278,6 +278,44 @@ describe('a member', () => {
     expect(calls(log).sort()).toEqual(['alarm', 'done 42', 'ended']);
   });
 
+  it('is known to its callbacks, wherever they run, which are no members', async () => {
+    const { tasks, imports, client } = await setUp();
+    const seen: unknown[] = [];
+    for (const name of ['done', 'ended', 'alarm'] as const) {
+      imports[name] = (async (_: unknown, task: TaskContext) => {
+        const { state, total, succeeded, failed } = await task.batch.progress();
+        seen.push([
+          name,
+          task.headers['mine'],
+          task.isMember,
+          task.batch.queue,
+          task.batch.id,
+          state,
+          total,
+          succeeded,
+          failed,
+        ]);
+        await expect(task.batch.add(Row, rows(1))).rejects.toThrow(BatchEndedError);
+      }) as never;
+    }
+    imports.failing.add(1);
+    const batch = await client.openBatch({
+      name: 'n',
+      queue: 'others',
+      ...callbacks,
+      onComplete: [Ended, { import: 42 }, { headers: { mine: 'yes' } }],
+    });
+    await batch.add(Row, rows(3));
+    await batch.close();
+    await tasks.drain();
+    await tasks.advance('1h');
+    const known = [false, 'others', batch.id, 'completed', 3, 2, 1];
+    expect(seen.sort()).toEqual([
+      ['alarm', undefined, ...known],
+      ['ended', 'yes', ...known],
+    ]);
+  });
+
   it('is what other tasks are not', async () => {
     const { tasks, client, log } = await setUp();
     const { error } = await tasks.work('alone');

@@ -276,7 +276,7 @@ describe('wrong declarations are refused', () => {
     [
       'an unknown option',
       () => decorate('x', { retrydelay: 1 })(prototype, 'method', method),
-      /unknown @TaskHandler option of Target\.method "retrydelay"; did you mean "retryDelay"\?/,
+      /unknown @TaskHandler option of Target\.method: "retrydelay"; did you mean "retryDelay"\?/,
     ],
     [
       'an option of another type',

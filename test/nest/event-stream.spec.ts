@@ -12,8 +12,10 @@ import {
   type FleetTaskEvent,
   ManualClock,
   SkipRetry,
+  Steps,
   type TaskEventName,
   TaskHandler,
+  type TaskSteps,
 } from 'nestjs-asynq';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import { AsynqEvents } from '../../lib/events/events.js';
@@ -35,6 +37,13 @@ class Work {
   }
 }
 
+class Stepwise {
+  @TaskHandler('stepwise')
+  async handle(@Steps() steps: TaskSteps): Promise<void> {
+    await steps.run('capture', () => 'a result that is nobody’s business');
+  }
+}
+
 /** Processes that share one in-memory broker and clock. */
 function fleet() {
   const clock = new ManualClock();
@@ -43,7 +52,7 @@ function fleet() {
     const shared = Object.assign(Object.create(broker) as MemoryBroker, { close: () => Promise.resolve() });
     const app = await Test.createTestingModule({
       imports: [AsynqModule.forRoot({ connection: 'memory', ...options })],
-      providers: [Work],
+      providers: [Work, Stepwise],
     })
       .setLogger(quiet)
       .overrideProvider(ASYNQ_BROKER)
@@ -74,6 +83,22 @@ function fleet() {
 }
 
 describe('the stream of events', () => {
+  it('tells of steps, if it is to', async () => {
+    const { start, follow, until } = fleet();
+    const [worker, looker] = [
+      await start({ eventStream: { events: ['stepFinished', 'finished'] } }),
+      await start({ server: false }),
+    ];
+    const { seen } = follow(looker, ['stepFinished', 'finished']);
+    await worker.get(AsynqClient).enqueue('stepwise');
+    await until(() => expect(seen).toHaveLength(2));
+    expect(seen).toMatchObject([
+      { event: 'stepFinished', step: 'capture', kind: 'run', outcome: 'done', task: { type: 'stepwise' } },
+      { event: 'finished', outcome: 'done' },
+    ]);
+    expect(JSON.stringify(seen)).not.toContain('nobody');
+  });
+
   it('sends events to other processes, by all their names, without payload and result', async () => {
     const { start, follow, until } = fleet();
     const [worker, looker] = [await start({ eventStream: true }), await start({ server: false })];

@@ -65,7 +65,7 @@ describe('expiresIn', () => {
 
   it('counts the delay of a step', async () => {
     const { app, tasks } = await idle();
-    const options = { processIn: '10m', expiresIn: '1m' };
+    const options = { processIn: '10m', expiresIn: '1m' } as const;
     await app.get(AsynqClient).start(workflow('w').add('refresh', Refresh, 1, { options }), { id: 'w' });
     await tasks.advance('11m');
     expect(ran).toEqual([1]);

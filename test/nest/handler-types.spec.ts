@@ -182,8 +182,8 @@ describe('what JSON changes', () => {
       return new Money(this.cents + other.cents);
     }
   }
-  const Paid = defineTask<{ price: Money; rates: Map<string, number>; at: Date[] }, void>('paid');
-  const Counted = defineTask<{ count: bigint }, void>('counted');
+  const Paid = defineTask<{ price: Money; rates: Map<string, number>; at: Date[] }, void>('paid' as never);
+  const Counted = defineTask<{ count: bigint }, void>('counted' as never);
 
   it('is in the types of the handler', () => {
     class Right {
@@ -282,7 +282,7 @@ describe('TasksOf', () => {
   it('has each method with its payload and its result', () => {
     type Calls = TasksOf<Tasks>;
     expectTypeOf<keyof Calls>().toEqualTypeOf<
-      'welcome' | 'observed' | 'optional' | 'nothing' | 'context' | 'dto' | 'with'
+      'welcome' | 'observed' | 'optional' | 'nothing' | 'context' | 'dto' | 'with' | 'call'
     >();
     expectTypeOf<Calls['welcome']>().toEqualTypeOf<(payload: Welcome) => Promise<TaskInfo<string>>>();
     expectTypeOf<Calls['observed']>().toEqualTypeOf<(payload: number) => Promise<TaskInfo<number>>>();
@@ -291,6 +291,10 @@ describe('TasksOf', () => {
     expectTypeOf<Calls['context']>().toEqualTypeOf<() => Promise<TaskInfo<void>>>();
     expectTypeOf<Calls['dto']>().toEqualTypeOf<(payload: { at: Date }) => Promise<TaskInfo<void>>>();
     expectTypeOf<Calls['with']>().toEqualTypeOf<(options: CallOptions) => TasksOf<Tasks>>();
+    type Results = ReturnType<Calls['call']>;
+    expectTypeOf<keyof Results>().toEqualTypeOf<Exclude<keyof Calls, 'with' | 'call'>>();
+    expectTypeOf<Results['welcome']>().toEqualTypeOf<(payload: Welcome) => Promise<string>>();
+    expectTypeOf<Results['observed']>().toEqualTypeOf<(payload: number) => Promise<number>>();
   });
 
   it('refuses a wrong payload, a missing one, and a wrong option', () => {
@@ -311,6 +315,27 @@ describe('TasksOf', () => {
       tasks.onModuleInit(),
     ];
     expect(calls).toBeDefined();
+  });
+
+  it('waits for results as JSON leaves them', () => {
+    const Visit = defineTask<{ id: string }, { at: Date; seen?: number }>('visit');
+    const calls = (client: AsynqClient, info: TaskInfo<{ at: Date }>) => ({
+      called: client.call(Visit, { id: '1' }, { timeout: '5s', queue: 'low' }),
+      named: client.call<number>('visit', { id: '1' }),
+      waited: client.result(info),
+      enqueued: client.enqueue(Visit, { id: '1' }).then((one) => client.result(one)),
+      unknown: client.result({ queue: 'q', id: '1' }),
+      // @ts-expect-error it becomes a part of another task
+      group: client.call(Visit, { id: '1' }, { group: 'g' }),
+      // @ts-expect-error another payload
+      other: client.call(Visit, { id: 1 }),
+    });
+    type Found = Awaited<ReturnType<typeof calls>>;
+    expectTypeOf<Found['called']>().resolves.toEqualTypeOf<{ at: string; seen?: number }>();
+    expectTypeOf<Found['named']>().resolves.toEqualTypeOf<number>();
+    expectTypeOf<Found['waited']>().resolves.toEqualTypeOf<{ at: string }>();
+    expectTypeOf<Found['enqueued']>().resolves.toEqualTypeOf<{ at: string; seen?: number }>();
+    expectTypeOf<Found['unknown']>().resolves.toEqualTypeOf<unknown>();
   });
 
   it('agrees with enqueue by the definition', () => {
@@ -393,7 +418,7 @@ describe('a batch handler with a definition', () => {
 
 describe('the cost of a rate', () => {
   it('gets what the handlers of the definition get', () => {
-    const rateLimit = { max: 9, per: '1s' };
+    const rateLimit = { max: 9, per: '1s' } as const;
     const Timed = defineTask<Visit>('timed', { rateLimit: { ...rateLimit, cost: ({ at }) => at.length } });
     expectTypeOf(Timed).toEqualTypeOf<TaskDefinition<Visit, unknown, { at: string }>>();
     class Costs {

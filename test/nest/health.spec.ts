@@ -316,7 +316,7 @@ describe('the routes for deployments', () => {
   test('ask Redis once for all probes within a second, and notice at once that the server drains', async () => {
     const queues = Array.from({ length: 200 }, (_, index) => `queue-${index}`);
     const redis = await startRedis();
-    const ready = { maxPending: 0, timeout: '10s', cacheFor: '1h' };
+    const ready = { maxPending: 0, timeout: '10s', cacheFor: '1h' } as const;
     const options = { connection: { port: redis.port }, server: { queues, concurrency: 1 } };
     const probes = AsynqOperationsModule.forRoot({ ready });
     const app = await start(options, { imports: [probes] });

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { CallHandler, NestInterceptor } from '@nestjs/common';
-import { ExternalContextCreator } from '@nestjs/core';
+import { ApplicationConfig, ExternalContextCreator } from '@nestjs/core';
 import {
   catchError,
   concat,
@@ -18,6 +18,7 @@ import {
   timer,
 } from 'rxjs';
 import { describe, expect, test } from 'vitest';
+import { GlobalEnhancers } from '../../lib/nest/execution/global-enhancers.js';
 import { type InterceptorContexts, Interceptors } from '../../lib/nest/execution/interceptors.js';
 import { testApp } from './support.js';
 
@@ -33,7 +34,7 @@ async function consumers() {
     interceptorsConsumer: InterceptorContexts & Interceptors;
   };
   const nest = creator.interceptorsConsumer;
-  return { nest, ours: new Interceptors(nest) };
+  return { nest, ours: new Interceptors(nest, new GlobalEnhancers(new ApplicationConfig())) };
 }
 
 /** What a call leaves: its value or error, and what was traced. */

@@ -83,7 +83,7 @@ describe('ValidationPipe', () => {
     expect(outcome).toBe('archived');
     expect(error).toMatchObject({ code: 'ASYNQ_SKIP_RETRY', cause: { code: 'ASYNQ_INVALID_PAYLOAD' } });
     expect((error as { cause: Error }).cause.cause).toBeInstanceOf(BadRequestException);
-    const text = `invalid payload of task "${type}": ${messages}`;
+    const text = `invalid payload of task "${type}": ${messages} (refused by the global pipe ValidationPipe)`;
     expect(tasks.archived(type)).toMatchObject([{ lastErr: text, retried: 0, state: 'archived' }]);
     expect(handled).toEqual([]);
   });
@@ -163,7 +163,9 @@ describe('an invalid payload', () => {
     const { tasks } = await testApp({ providers: [Tasks, pipe] }, { invalidPayload: 'retry' });
     const refused = await tasks.work('decorated', invalid);
     expect(refused).toMatchObject({ outcome: 'retry', error: { code: 'ASYNQ_INVALID_PAYLOAD' } });
-    expect(tasks.enqueued('decorated')[0]?.lastErr).toBe(`invalid payload of task "decorated": ${messages}`);
+    expect(tasks.enqueued('decorated')[0]?.lastErr).toBe(
+      `invalid payload of task "decorated": ${messages} (refused by the global pipe ValidationPipe)`,
+    );
     expect(await tasks.work('undecorated', Buffer.from('{'))).toMatchObject({ outcome: 'retry' });
   });
 

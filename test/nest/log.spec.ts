@@ -217,7 +217,7 @@ describe('the log', () => {
     events.on('taskRecovered', () => {
       throw error;
     });
-    events.emit('taskRecovered', { ...attempt, outcome: 'retry' });
+    events.emit('taskRecovered', { ...attempt, crashes: 1, outcome: 'retry' });
     events.emit('periodicTaskFailed', { entry: { ...user, spec: '@daily', planned: retryAt }, error });
     const types = ['other', 'user:new'];
     events.emit('aggregationFailed', { queue: 'low', group: 'g', size: 2, types, error, retryAt });
@@ -265,7 +265,7 @@ describe('the log', () => {
     events.emit('resultDropped', { task, error: boom });
     events.emit('hookFailed', { hook: 'retryDelay', error: boom });
     events.emit('listenerFailed', { event: 'taskFinished', error: 'text' });
-    events.emit('tasksRecovered', { queue: 'low', retried: 2, archived: 1 });
+    events.emit('tasksRecovered', { queue: 'low', retried: 2, archived: 1, suspects: 0 });
     events.emit('queueRepaired', { queue: 'low', dangling: 3, leases: 4 });
     expect(lines.map(([level, message]) => `${level}: ${message}`)).toEqual([
       'error: Task email a1 in queue "low" was aborted 10 s ago (boom), but its handler still runs and keeps its slot; pass task.signal to whatever it waits for',

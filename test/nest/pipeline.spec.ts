@@ -178,7 +178,11 @@ describe('guards, interceptors and pipes', () => {
     }
     const { tasks } = await testApp({ providers: [Tasks] });
     expect(await tasks.work('never')).toMatchObject({ outcome: 'retry' });
-    expect(tasks.enqueued('never')[0]).toMatchObject({ state: 'retry', retried: 1, lastErr: 'Forbidden resource' });
+    expect(tasks.enqueued('never')[0]).toMatchObject({
+      state: 'retry',
+      retried: 1,
+      lastErr: 'Forbidden resource: the guard without a class refused task "never"',
+    });
     expect(trace).toEqual([]);
   });
 

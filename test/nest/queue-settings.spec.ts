@@ -13,7 +13,7 @@ class Failing {
 
 describe('queues of the module', () => {
   it('limit what archives keep, also where the inspector archives', async () => {
-    const queues = { default: { archive: { maxTasks: 2 } }, low: { archive: { maxAge: '1h' } } };
+    const queues = { default: { archive: { maxTasks: 2 } }, low: { archive: { maxAge: '1h' } } } as const;
     const server = { queues: ['default', 'low'] };
     const { app, tasks } = await testApp({ providers: [Failing] }, { queues, server });
     const client = app.get(AsynqClient);

@@ -21,10 +21,12 @@ import {
   PostponeTask,
   RevokeTask,
   SkipRetry,
+  Steps,
   type TaskContext,
   TaskAggregator,
   type TaskEvent,
   TaskHandler,
+  type TaskSteps,
 } from 'nestjs-asynq';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import { compile, quiet, rejection, testApp } from './support.js';
@@ -57,6 +59,7 @@ class Work {
 const ALL = [
   'enqueued',
   'started',
+  'stepFinished',
   'finished',
   'succeeded',
   'failed',
@@ -125,6 +128,42 @@ describe('@OnTaskEvent', () => {
     const { tasks, recorder } = await recorded();
     await tasks.work(type);
     expect(recorder.names()).toEqual(['enqueued', 'started', ...names]);
+  });
+
+  it('receives the steps that a handler does, and not those that are answered from what is stored', async () => {
+    class Stepwise {
+      fails = 1;
+      @TaskHandler('stepwise')
+      async handle(@Steps() steps: TaskSteps): Promise<void> {
+        for (const n of [1, 2]) await steps.run('row', () => n);
+        await steps.sleep('nap', '1h');
+        await steps.run('ship', () => {
+          if (this.fails-- > 0) throw new Error('no parcel');
+        });
+      }
+    }
+    const { tasks, recorder } = await recorded([Stepwise]);
+    const { task } = await tasks.work('stepwise');
+    const seen = () => recorder.events.splice(0).filter(({ event }) => event === 'stepFinished');
+    const done = {
+      task: { id: task.id, type: 'stepwise', queue: 'default' },
+      kind: 'run',
+      outcome: 'done',
+      duration: 0,
+    };
+    expect(seen()).toEqual(
+      ['row', 'row#2'].map((step) => ({
+        event: 'stepFinished',
+        connection: 'default',
+        ...done,
+        step,
+        error: undefined,
+      })),
+    );
+    await tasks.advance('1h');
+    expect(seen()).toMatchObject([{ step: 'ship', outcome: 'failed', error: { message: 'no parcel' } }]);
+    await tasks.advance('1h');
+    expect(seen()).toMatchObject([{ step: 'ship', outcome: 'done' }]);
   });
 
   it('receives one event per task of enqueueMany, and none for refused tasks', async () => {

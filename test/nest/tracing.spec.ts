@@ -19,11 +19,13 @@ import {
   PostponeTask,
   RevokeTask,
   SkipRetry,
+  Steps,
   TaskAggregator,
   type TaskContext,
   TaskCtx,
   type TaskEvent,
   TaskHandler,
+  type TaskSteps,
   workflow,
 } from 'nestjs-asynq';
 import { testApp } from './support.js';
@@ -447,6 +449,81 @@ describe('tracing', () => {
     expect(await tasks.drain()).toMatchObject({ done: 2 });
     trace.disable();
     provider.register();
+  });
+});
+
+describe('a step of a handler', () => {
+  let fails = 0;
+  let inside: unknown;
+  let hidden = 'no parcel';
+  class Stepwise {
+    @TaskHandler('stepwise')
+    async handle(@Steps() steps: TaskSteps): Promise<void> {
+      await steps.run('capture', () => {
+        inside = trace.getActiveSpan();
+      });
+      await steps.sleep('nap', '1h');
+      for (const n of [1, 2])
+        await tracer.startActiveSpan(`mine ${n}`, (span) => this.row(steps).finally(() => span.end()));
+    }
+
+    private async row(steps: TaskSteps): Promise<void> {
+      await steps.run('row', () => {
+        if (fails-- > 0) throw new TypeError(hidden);
+      });
+    }
+  }
+  beforeEach(() => {
+    fails = 0;
+  });
+
+  const steps = (): ReadableSpan[] => spans().filter(({ name }) => name.startsWith('step'));
+
+  it('has a span in that of the attempt which has done it, and in no other', async () => {
+    const { tasks } = await testApp({ providers: [Stepwise] });
+    await tasks.work('stepwise');
+    const [capture] = steps();
+    expect(capture).toMatchObject({
+      name: 'step capture',
+      kind: SpanKind.INTERNAL,
+      status: { code: SpanStatusCode.UNSET },
+    });
+    expect(capture!.attributes).toEqual({
+      'asynq.step.name': 'capture',
+      'asynq.step.kind': 'run',
+      'asynq.step.outcome': 'done',
+    });
+    expect(capture!.parentSpanContext?.spanId).toBe(idOf(named('process default')));
+    expect((inside as ReadableSpan).name).toBe('step capture');
+    exporter.reset();
+    await tasks.advance('1h');
+    const [first, second] = steps();
+    expect(steps()).toHaveLength(2);
+    expect([first!.name, second!.name, second!.attributes['asynq.step.name']]).toEqual([
+      'step row',
+      'step row',
+      'row#2',
+    ]);
+    expect(second!.parentSpanContext?.spanId).toBe(idOf(named('mine 2')));
+    expect(first!.spanContext().traceId).toBe(capture!.spanContext().traceId);
+  });
+
+  it('is an error when it has failed, whose text may be hidden', async () => {
+    for (const redact of [[], [{ type: 'stepwise' }]]) {
+      exporter.reset();
+      hidden = `no parcel for ${redact.length}`;
+      fails = 1;
+      const { tasks } = await testApp({ providers: [Stepwise] }, { redact });
+      await tasks.work('stepwise');
+      await tasks.advance('1h');
+      const failed = steps().find(({ name }) => name === 'step row')!;
+      expect(failed.attributes).toMatchObject({ 'asynq.step.outcome': 'failed', 'error.type': 'TypeError' });
+      expect(failed.status).toEqual({
+        code: SpanStatusCode.ERROR,
+        ...(redact.length === 0 && { message: 'no parcel for 0' }),
+      });
+      expect(failed.events).toHaveLength(redact.length === 0 ? 1 : 0);
+    }
   });
 });
 

@@ -304,6 +304,29 @@ describe('a failure', () => {
     expect(await rejection(run.retry())).toBeInstanceOf(WorkflowStateError);
   });
 
+  it('fails again when a retried step does, also while the clock stands still', async () => {
+    const { asynq, tasks } = world;
+    behaviour = { a: fails };
+    const run = await asynq.start(workflow('w').add('a', Anything, 'a'));
+    await tasks.drain();
+    for (let attempt = 0; attempt < 3; attempt++) {
+      expect(await run.state()).toBe('failed');
+      expect(await run.retry()).toBe(1);
+      expect(await run.state()).toBe('running');
+      await tasks.drain();
+    }
+    expect((await run.done()).steps.a.error).toBe('the card was refused');
+  });
+
+  it('says why it was cancelled at every step that has not run', async () => {
+    const { asynq } = world;
+    const flow = workflow('w').add('a', Anything, 'a').add('b', Receipt, order).add('c', Close, order, { after: 'a' });
+    const run = await asynq.start(flow);
+    expect(await run.cancel('the customer left')).toBe(true);
+    const { steps } = await run.outcome();
+    expect(Object.values(steps)).toEqual([1, 2, 3].map(() => ({ state: 'cancelled', error: 'the customer left' })));
+  });
+
   it('that an operator mends by running the task again revives the run, too', async () => {
     const { asynq, tasks, inspector } = world;
     behaviour = { a: fails };

@@ -341,7 +341,7 @@ describe('an outbox', () => {
     });
     await app.init();
     const [asynq, outbox, health] = [app.get(AsynqClient), app.get(AsynqOutbox), app.get(AsynqHealth)];
-    const limits = { outbox: { maxAge: '1ms', maxPoisoned: 0 } };
+    const limits = { outbox: { maxAge: 1, maxPoisoned: 0 } };
     const lines = async () =>
       (await registry.metrics()).split('\n').filter((line) => line.startsWith('nestjs_asynq_outbox'));
     expect(await health.ready(limits)).toMatchObject({ status: 'up' });

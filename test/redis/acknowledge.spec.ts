@@ -72,7 +72,7 @@ describe('acknowledge', () => {
   it.each([
     ['of the client', { acknowledge: {} }, {}, undefined],
     ['of the definition', {}, { acknowledge: { replicas: 1 } }, undefined],
-    ['of the call', {}, {}, { acknowledge: { timeout: '3s' } }],
+    ['of the call', {}, {}, { acknowledge: { timeout: '3s' as const } }],
   ])('waits until the replica has the task, as an option %s', async (_, options, ofDefinition, ofCall) => {
     const { client } = clientOf(master, options);
     const { id } = await client.enqueue(defineTask<number>('t', ofDefinition), 1, ofCall);

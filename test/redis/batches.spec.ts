@@ -107,10 +107,15 @@ describe('a batch on Redis', () => {
     const { port } = await ownServer();
     const { calls, note, succeeded } = callbacks();
     let broken = true;
+    const known: unknown[] = [];
     const { client, inspector } = await processOn(port, async (task) => {
       if (task.type === 'test:folder')
         return void (await task.batch.add('test:row', [1, 2, 3], { queue: 'rows', maxRetry: 0 }));
-      if (task.type !== 'test:row') return note(task);
+      if (task.type !== 'test:row') {
+        const { total } = await task.batch.progress();
+        known.push([task.isMember, task.batch.queue, task.batch.id, total]);
+        return note(task);
+      }
       if (broken && task.payload.toString() === '2') throw new Error('row 2 is wrong');
     });
     const batch = await client.openBatch({ name: 'tree', queue: 'home', ...CALLS });
@@ -123,6 +128,7 @@ describe('a batch on Redis', () => {
     await succeeded;
     expect(await batch.progress()).toMatchObject({ state: 'succeeded', succeeded: 8 });
     expect(calls.filter((type) => type === 'test:success')).toHaveLength(1);
+    expect(known).toEqual(Array.from({ length: 3 }, () => [false, 'home', batch.id, 8]));
   });
 
   it('whose process is killed while it adds is closed in time, and counts what is there', async () => {

@@ -81,6 +81,31 @@ describe('the command line', () => {
       expect(await lines('task run -q default -i waiting')).toEqual(['Task "waiting" of queue "default" is pending']);
     });
 
+    it('shows what a handler has said', async ({ driver, lines, json }) => {
+      const task = await driver.takeNew({ id: 'said' });
+      const texts = Array.from({ length: 25 }, (_, n): [number, string] => [driver.clock.now(), `line ${n}\u001b[2J`]);
+      await driver.broker.notes.write(task.lease, {
+        progress: JSON.stringify([driver.clock.now(), 0.456, 'page 4']),
+        fresh: true,
+        pieces: [
+          { kind: 'log', count: 25, text: JSON.stringify(texts), leftOut: 2 },
+          { kind: 'chunk', count: 2, text: '[1,{"a":2}]', leftOut: 0 },
+        ],
+      });
+      const shown = await lines('task inspect -q default -i said');
+      const said = shown.slice(shown.findIndex((line) => line.startsWith('Progress:')));
+      expect(said[0]).toMatch(/^Progress: +45 % page 4, 2030-06-15T12:00:00Z/);
+      expect(said[1]).toMatch(/^Log: +\(7 lines before these\)$/);
+      expect(said[2]).toMatch(/line 5/);
+      expect(said.join()).not.toContain('\u001b');
+      expect(said.at(-1)).toMatch(/^Chunks: +2, the last: \{"a":2\}$/);
+      expect(await json('task inspect -q default -i said')).toMatchObject({
+        progress: { fraction: 0.456, text: 'page 4' },
+        log: { dropped: 2 },
+        chunks: [1, { a: 2 }],
+      });
+    });
+
     it('explains why a task does not run', async ({ driver, lines, json }) => {
       await arrange(driver);
       expect(await lines('task explain -q default -i scheduled')).toEqual([
@@ -261,6 +286,8 @@ describe('the command line', () => {
         completedAt: '2030-06-15T12:00:00.000Z',
         result: '{"ok":true}',
         resultEncoding: 'utf8',
+        crashes: 0,
+        lastCrashes: [],
       });
       expect(await run('task inspect -q default -i nobody')).toEqual({
         status: 1,

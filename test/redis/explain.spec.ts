@@ -32,8 +32,8 @@ function connect(clock: Clock = new SystemClock()): RedisBroker {
 }
 
 it.for([
-  [60_000, '1m0s ahead of'],
-  [-60_000, '1m0s behind'],
+  [600_000, /is (10m|9m5\d)\w* ahead of that of Redis/],
+  [-600_000, /is (10m|9m5\d)\w* behind that of Redis/],
   [0, undefined],
 ] as const)('explains a task with the clock of a running server, which is %i ms ahead', async ([ahead, words]) => {
   const broker = connect();
@@ -55,5 +55,6 @@ it.for([
   await broker.producer.enqueue('default', [{ message, processAt }]);
   const { reasons } = await new AsynqInspector(broker).explain(message);
   expect(reasons.map(({ kind }) => kind)).toEqual(words ? ['scheduled', 'clock'] : ['scheduled']);
-  if (words) expect(reasons[1]!.text).toContain(`is ${words} that of Redis`);
+  // The time that is written with the state is a little old by then: on a busy machine by more than a second.
+  if (words) expect(reasons[1]!.text).toMatch(words);
 });

@@ -90,12 +90,15 @@ describe('a server of two queues', () => {
         const done = new Promise<void>((resolve) => (started = resolve));
         relay.carry(await links.enqueue('two', [waitsFor('two', second, PREREQUISITES[by]('one', first))]));
         await relay.idle();
-        const task = request({ queue: 'one', id: first });
+        // It may be over before it is watched; without a retention it would be gone, and nobody would release the dependent.
+        const task = request({ queue: 'one', id: first, retention: 60 });
         const mark = { type: 'test:task', key: first, rememberFor: 60 };
         relay.carry(await links.enqueue('one', [{ ...task, mark }]));
         if (by === 'id') {
           const watching = [{ id: first, waiting: { queue: 'two', id: second, n: 0, until: DEADLINE } }];
-          relay.carry(await links.watch('one', watching));
+          const { found, ...caused } = await links.watch('one', watching);
+          expect(found).toEqual(['watched']);
+          relay.carry(caused);
         }
         await done;
         await relay.idle();

@@ -97,7 +97,10 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   exchangeFairLinked: (driver) => CALLS.exchangeFair(driver),
   extendLeases: (driver) =>
     driver.broker.consumer.extendLeases('default', [leaseOf('a', 1)], driver.now + LEASE_SECONDS),
-  writeResult: (driver) => driver.broker.consumer.writeResult(leaseOf('a', driver.now), Buffer.from('r')),
+  writeField: (driver) => driver.broker.consumer.writeResult(leaseOf('a', driver.now), Buffer.from('r')),
+  writeNotes: (driver) =>
+    driver.broker.notes.write(leaseOf('a', driver.now), { progress: '[]', fresh: true, pieces: [] }),
+  signal: ({ broker }) => broker.checkpoints.signal('default', 'a', 'approval', Buffer.from('1')),
   forward: ({ broker }) => broker.maintenance.forward('default'),
   fillTurns: ({ broker }) => broker.maintenance.fillTurns('default', 5),
   repairLines: ({ broker }) => broker.maintenance.repairLines('default'),
@@ -146,6 +149,7 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
     await broker.monitoring.writeServerState(INFO, [], 10);
     return broker.obstacles.observeServers();
   },
+  readSteps: ({ broker }) => broker.checkpoints.view('default', 'a', [{ step: 'x' }], 0),
   getTask: ({ broker }) => broker.inspection.getTask('default', 'a'),
   describeQueue: ({ broker }) => broker.inspection.describeQueue('default'),
   groups: ({ broker }) => broker.inspection.groups('default'),
@@ -172,6 +176,7 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   deleteRun: ({ broker }) => broker.workflows.delete('default', 'wf:1'),
   describeRun: ({ broker }) => broker.workflows.run('default', 'wf:1'),
   listRuns: ({ broker }) => broker.workflows.runs('default', { offset: 0, size: 10 }),
+  callTasks: ({ broker }) => broker.checkpoints.call(leaseOf('a', 1), [STEP_CALL]),
   openBatch: ({ broker }) => broker.batches.open('default', BATCH),
   reserveMembers: ({ broker }) => broker.batches.reserve('default', BATCH.id, [{ queue: 'default', count: 1 }]),
   addMembers: (driver) => {
@@ -187,6 +192,8 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   describeKeys: ({ broker }) => broker.fairKeys.describe('default', ['a']),
   listUnsorted: ({ broker }) => broker.listing.listTasks('default', { state: 'active', size: 10 }),
 };
+
+const STEP_CALL = { step: 'a', checkpoint: Buffer.from('{}\n'), answer: 'a', queue: 'default', id: 'a~a' };
 
 const PARCEL = {
   from: 'other',

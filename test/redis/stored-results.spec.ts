@@ -83,7 +83,7 @@ describe('the results of steps that this process has stored', () => {
         ]);
       }),
     ).toBe(0);
-    const found = await workflows.resultsBefore('default', session.id, 'end', since);
+    const found = await workflows.resultsBefore({ to: 'default', run: session.id, step: 'end', since });
     expect([...found!]).toEqual([
       ['a', Buffer.from('1')],
       ['b', Buffer.from('2')],
@@ -98,14 +98,64 @@ describe('the results of steps that this process has stored', () => {
     await succeed(session, driver, 'a', '1');
     await succeed(session, driver, 'b', '2');
     const end = (await session.claim('end'))!;
+    expect(linkOf(end).before).toEqual(['a', 'b']);
     const deps = { broker: driver.broker } as unknown as StepContextDeps;
     const context = new StepContext(deps, end.lease.id, linkOf(end));
     expect(
       await reads(driver, async () => {
         expect(await context.result('a')).toBe(1);
         expect(await context.results(['b', 'a'])).toEqual({ a: 1, b: 2 });
+        expect(Object.entries(await context.results())).toEqual([
+          ['a', 1],
+          ['b', 2],
+        ]);
       }),
     ).toBe(0);
+  });
+
+  it('are not all of those before a step when another process has stored one, or one has none', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start([...STEPS, step('other'), step('late', { after: ['end', 'other'] })]);
+    await succeed(session, driver, 'other', '0');
+    await succeed(session, driver, 'b', '2');
+    await succeed(session, driver, 'a', '1', driver.open(driver.server.port));
+    const end = (await session.claim('end'))!;
+    const { workflows } = session;
+    expect(await workflows.resultsBefore(linkOf(end))).toEqual(
+      new Map([
+        ['a', Buffer.from('1')],
+        ['b', Buffer.from('2')],
+      ]),
+    );
+    session.took(await driver.exchange([{ kind: 'done', lease: end.lease, uniqueKey: '', step: linkOf(end) }], 0));
+    const late = linkOf((await session.claim('late'))!);
+    expect(late.before).toEqual(['end', 'other']);
+    expect(await workflows.resultsBefore(late)).toEqual(new Map([['other', Buffer.from('0')]]));
+  });
+
+  it('are not read again by a step that was added while the run went on, or whose run is gone', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start(STEPS);
+    const added = await session.workflows.grow('default', session.id, [step('new', { after: ['a', 'b', 'end'] })]);
+    expect(added.status).toBe('added');
+    for (const [name, result] of [
+      ['b', '2'],
+      ['a', '1'],
+      ['end', '3'],
+    ] as const)
+      await succeed(session, driver, name, result);
+    const link = linkOf((await session.claim('new'))!);
+    expect(link.before).toEqual(['a', 'b', 'end']);
+    expect(
+      await reads(driver, async () => {
+        const found = await session.workflows.resultsBefore(link);
+        expect([...found!].map(([name, result]) => `${name}${String(result)}`)).toEqual(['a1', 'b2', 'end3']);
+      }),
+    ).toBe(0);
+    const { workflows } = driver.open(driver.server.port);
+    expect([...(await workflows.resultsBefore(link))!.keys()]).toEqual(['a', 'b', 'end']);
+    await driver.redis.del(driver.keys.run(session.id));
+    expect(await workflows.resultsBefore(link)).toBeUndefined();
   });
 
   it('leave only those to be read that another process has stored', async ({ driver }) => {

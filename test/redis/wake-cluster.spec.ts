@@ -135,8 +135,8 @@ describe('RedisWakeSource in a cluster', () => {
     const options = {
       queues: [queue, busy],
       concurrency: 2,
-      taskCheckInterval: '200ms',
-      delayedTaskCheckInterval: '200ms',
+      taskCheckInterval: 200,
+      delayedTaskCheckInterval: 200,
     };
     const server = new Server({ broker, handlers, options });
     onTestFinished(() => server.shutdown());

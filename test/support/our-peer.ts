@@ -12,11 +12,12 @@ export class OurPeer extends Peer {
   }
 }
 
-/** Starts it from the sources against a Redis server. */
-export const startOurPeer = async (redis: { host: string; port: number }): Promise<OurPeer> => {
+/** Starts it from the sources against a Redis server. @param clockAhead milliseconds */
+export const startOurPeer = async (redis: { host: string; port: number }, clockAhead = 0): Promise<OurPeer> => {
   const peer = new OurPeer(process.execPath, [
     path('./run-ts.mjs'),
     path('../interop/our-peer.ts'),
+    String(clockAhead),
     redis.host,
     String(redis.port),
   ]);

@@ -35,7 +35,7 @@ export interface PeerStep {
    * `hold` ends well once `release` was called for the task; `hang` ends, with the reason, when it
    * is cancelled or its time is up.
    */
-  do: 'ok' | 'hold' | 'hang' | 'fail' | 'skipRetry' | 'revoke' | 'panic' | 'forward';
+  do: 'ok' | 'hold' | 'hang' | 'fail' | 'skipRetry' | 'revoke' | 'panic' | 'forward' | 'block';
   error?: string;
   result?: Buffer;
   /** Milliseconds of work before it does. */

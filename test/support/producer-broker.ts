@@ -37,7 +37,11 @@ export class FakeProducerBroker implements ClientBroker {
       parcels: [],
     }),
   } as Partial<LinksRole> as LinksRole;
+  readonly checkpoints: ClientBroker['checkpoints'] = new MemoryBroker().checkpoints;
   readonly groups: ClientBroker['groups'] = { listDelayedGroups: () => Promise.resolve(undefined) };
+  readonly inspection: ClientBroker['inspection'];
+  readonly following: ClientBroker['following'];
+  readonly notes: ClientBroker['notes'];
   readonly batches: ClientBroker['batches'];
   readonly workflows: ClientBroker['workflows'];
   readonly administration: ClientBroker['administration'];
@@ -58,6 +62,7 @@ export class FakeProducerBroker implements ClientBroker {
     this.maxPayloadSize = maxPayloadSize;
     const store = new MemoryBroker(this.clock);
     ({ links: this.links, batches: this.batches, workflows: this.workflows } = store);
+    ({ inspection: this.inspection, following: this.following, notes: this.notes } = store);
     ({ administration: this.administration, cancellation: this.cancellation, uniqueness: this.uniqueness } = store);
   }
 

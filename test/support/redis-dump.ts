@@ -26,6 +26,10 @@ const FIELDS = new Set([
 
 /** What links add to a task, see lua/shared/waits.lua and link-fields.lua. */
 const LINK_FIELD = /^(?:after|left|cancelled|step|w\d+)$/;
+/** What the steps of handlers have stored, and signals for them: see scripts/step-fields.ts. */
+const STEPS_FIELD = /^(did:|signal:|answer:|awaits$)/;
+/** What handlers have said: see scripts/note-fields.ts. */
+const NOTE_FIELD = /^note:/;
 
 /** Keys of links, after the tag: the tests of links look at them. */
 const LINK_KEY =
@@ -94,7 +98,9 @@ function pendingSince(text: string | undefined): number | undefined {
 }
 
 function describeTask(key: string, hash: Readonly<Record<string, Buffer>>): TaskSnapshot {
-  const unknown = Object.keys(hash).filter((field) => !FIELDS.has(field) && !LINK_FIELD.test(field));
+  const unknown = Object.keys(hash).filter(
+    (field) => ![LINK_FIELD, STEPS_FIELD, NOTE_FIELD].some((known) => known.test(field)) && !FIELDS.has(field),
+  );
   if (unknown.length > 0) throw new Error(`the task "${key}" has unknown fields: ${unknown.join(', ')}`);
   const state = hash['state']?.toString() as StoredState;
   if (!STORED_STATES.includes(state)) throw new Error(`the task "${key}" is in the state "${state}"`);

@@ -258,6 +258,7 @@ describe('drain', () => {
       archived: 1,
       revoked: 1,
       postponed: 0,
+      suspended: 0,
       requeued: 0,
       lost: 0,
     });
@@ -534,8 +535,8 @@ describe('advance', () => {
   });
 
   test('refuses an invalid duration', async () => {
-    await expect(tasks.advance('1m', { patience: 'long' })).rejects.toMatchObject({ code: 'ASYNQ_TESTING' });
-    await expect(tasks.advance('10')).rejects.toMatchObject({ code: 'ASYNQ_TESTING' });
+    await expect(tasks.advance('1m', { patience: 'long' as never })).rejects.toMatchObject({ code: 'ASYNQ_TESTING' });
+    await expect(tasks.advance('10' as never)).rejects.toMatchObject({ code: 'ASYNQ_TESTING' });
   });
 });
 

@@ -152,9 +152,9 @@ describe('a rate with a cost', () => {
   });
 
   it('does not take what is no function, nor stand at a queue', async () => {
-    const wrong = { max: 1, per: '1s', cost: 5 as unknown as () => number };
+    const wrong = { max: 1, per: 1000, cost: 5 as unknown as () => number };
     expect(() => defineTask('t', { rateLimit: wrong })).toThrow('cost of rateLimit of task "t" must be a function');
-    const rateLimit = { max: 1, per: '1s', cost: () => 1 };
+    const rateLimit = { max: 1, per: 1000, cost: () => 1 };
     const { app } = await testApp({ providers: [Tasks] }, { server: { queues: { default: { rateLimit } } } });
     await expect(app.init()).rejects.toThrow(
       'rateLimit of queue "default" counts tasks, and cannot have a cost; give it to their handlers',

@@ -12,6 +12,8 @@ const MEMBERS: Readonly<Record<keyof AsynqTester, true>> = {
   all: true,
   drain: true,
   advance: true,
+  drainWhile: true,
+  crashAfter: true,
   work: true,
   explain: true,
   transaction: true,

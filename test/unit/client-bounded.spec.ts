@@ -96,7 +96,7 @@ describe('maxPending', () => {
 });
 
 describe('waitForRoom', () => {
-  const queues = { default: { maxPending: 2, waitForRoom: '5s' } };
+  const queues = { default: { maxPending: 2, waitForRoom: '5s' } } as const;
 
   it('waits, and stores tasks in order as there is room', async () => {
     const { add, ids, take, pass, clock } = setUp(queues);
@@ -200,8 +200,8 @@ describe('waitForRoom', () => {
   it.each([
     [{ maxPending: 0 }, 'maxPending of queue "default" must be a whole number of at least 1, not 0'],
     [{ maxPending: 1, waitForRoom: -1 }, 'waitForRoom of queue "default" must not be negative, as -1 is; set 0'],
-    [{ maxPending: 1, waitForRoom: 'soon' }, 'waitForRoom of queue "default"'],
-    [{ waitForRoom: '5s' }, 'queue "default" has waitForRoom and no maxPending; give maxPending, or leave both out'],
+    [{ maxPending: 1, waitForRoom: 'soon' as never }, 'waitForRoom of queue "default"'],
+    [{ waitForRoom: 5000 }, 'queue "default" has waitForRoom and no maxPending; give maxPending, or leave both out'],
   ])('is refused as %j', (settings, message) => {
     expect(() => setUp({ default: settings })).toThrow(InvalidOptionError);
     expect(() => setUp({ default: settings })).toThrow(message);

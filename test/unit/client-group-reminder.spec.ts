@@ -13,7 +13,7 @@ function setUp() {
   return { broker, list, pass, client: new AsynqClient(broker) };
 }
 
-const LATER = { group: 'g', processIn: '1m' };
+const LATER = { group: 'g', processIn: '1m' } as const;
 
 describe('a client', () => {
   it('lists groups that its delayed tasks have joined, six seconds after they are due', async () => {

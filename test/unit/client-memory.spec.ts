@@ -20,13 +20,13 @@ describe('the client on a broker that stores', () => {
     const options: fc.Arbitrary<TaskOptions> = fc.record(
       {
         queue: name,
-        maxRetry: fc.integer({ min: -1, max: 100 }),
-        timeout: fc.integer({ min: 0, max: 90_000 }),
+        maxRetry: fc.integer({ min: 0, max: 100 }),
+        timeout: fc.oneof(fc.constant(0), fc.integer({ min: 1000, max: 90_000 })),
         deadline: fc.date({ min: new Date(NOW), max: new Date(2 * NOW), noInvalidDate: true }),
         unique: fc.integer({ min: 1000, max: 90_000 }),
         processIn: fc.integer({ min: -1000, max: 90_000 }),
         taskId: name,
-        retention: fc.integer({ min: 0, max: 90_000 }),
+        retention: fc.oneof(fc.constant(0), fc.integer({ min: 1000, max: 90_000 })),
         group: name,
         headers: fc.dictionary(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' })),
       },
@@ -73,7 +73,7 @@ describe('the client on a broker that stores', () => {
 
   it('refuses the second of two unique tasks until the lock ends', async () => {
     const { client, clock } = setUp();
-    const unique = { unique: '10s' };
+    const unique = { unique: '10s' } as const;
     await client.enqueue('t', { a: 1 }, unique);
     await expect(client.enqueue('t', { a: 1 }, unique)).rejects.toThrow(DuplicateTaskError);
     await client.enqueue('t', { a: 2 }, unique);

@@ -39,7 +39,7 @@ describe('parseDuration', () => {
 
   it.each<[unknown, string]>([
     ['', "timeout: \"\" is not a duration; give milliseconds as a number, or text such as '90s', '1h30m' or '500ms'"],
-    ['90', 'timeout: duration "90" has no unit; '],
+    ['90', 'timeout: duration "90" has no unit; give \'90s\' for seconds, or a number for milliseconds'],
     ['-1.5', 'has no unit'],
     ['soon', '"soon" is not a duration'],
     ['1 h', '"1 h" is not a duration'],
@@ -48,7 +48,8 @@ describe('parseDuration', () => {
     ['1h-5m', 'is not a duration'],
     ['.s', 'is not a duration'],
     ['1h30', 'is not a duration'],
-    ['5min', 'timeout: unknown unit "min" in duration "5min"; the units are ns, us, ms, s, m, h and d'],
+    ['5min', 'timeout: unknown unit "min" in duration "5min"; did you mean \'5m\'?'],
+    ['5parsecs', 'timeout: unknown unit "parsecs" in duration "5parsecs"; the units are ns, us, ms, s, m, h and d'],
     ['5H', 'unknown unit "H"'],
     [Number.NaN, 'timeout: NaN is not a duration'],
     [Infinity, 'timeout: Infinity is not a duration'],

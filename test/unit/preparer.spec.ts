@@ -7,6 +7,7 @@ import { Preparer } from '../../lib/enqueue/preparer.js';
 import { InvalidTaskError } from '../../lib/errors.js';
 import { defineTask, type TaskDefinition } from '../../lib/task/definition.js';
 import type { TaskOptions } from '../../lib/task/options.js';
+import { workflow } from '../../lib/workflows/workflow.js';
 
 const NOW = 1_700_000_000_400;
 const preparer = new Preparer('asynq');
@@ -73,7 +74,7 @@ describe('timeout and deadline', () => {
     ['both', { deadline, timeout: 1000 }, { timeout: 1, deadline: seconds }],
     ['timeout 0 counts as not given', { timeout: 0 }, { timeout: 1800, deadline: 0 }],
     ['timeout 0 with a deadline', { timeout: 0, deadline }, { timeout: 0, deadline: seconds }],
-    ['half a second is rounded up', { timeout: 500 }, { timeout: 1, deadline: 0 }],
+    ['half a second is rounded up', { timeout: '500ms' }, { timeout: 1, deadline: 0 }],
     ['so is one and a half', { timeout: '1.5s' }, { timeout: 2, deadline: 0 }],
     ['and a nanosecond', { timeout: '1ns' }, { timeout: 1, deadline: 0 }],
   ])('%s', (_, options, expected) => {
@@ -83,11 +84,10 @@ describe('timeout and deadline', () => {
 
 describe('retention and retries', () => {
   it.each<[TaskOptions, object]>([
-    [{ retention: 500 }, { retention: 1 }],
+    [{ retention: '500ms' }, { retention: 1 }],
     [{ retention: '24h' }, { retention: 86_400 }],
     [{ retention: 0 }, { retention: 0 }],
     [{ maxRetry: 0 }, { maxRetry: 0 }],
-    [{ maxRetry: -7 }, { maxRetry: 0 }],
     [{ maxRetry: 2 ** 31 - 1 }, { maxRetry: 2 ** 31 - 1 }],
   ])('%j', (options, expected) => {
     expect(messageOf(options)).toMatchObject(expected);
@@ -220,7 +220,7 @@ describe('refused before anything is written', () => {
     [{ queue: ' \u0085' }, 'queue name must contain one or more characters'],
     [{ taskId: '' }, 'task ID cannot be empty'],
     [{ group: '\u00a0' }, 'group key cannot be empty'],
-    [{ unique: 999 }, 'Unique TTL cannot be less than 1s'],
+    [{ unique: '999ms' }, 'Unique TTL cannot be less than 1s'],
     [{ unique: 0 }, 'Unique TTL cannot be less than 1s'],
   ])('in the words of asynq: %j', (options, text) => {
     expect(refusal(() => prepare('t', undefined, options)).message).toBe(text);
@@ -269,6 +269,8 @@ describe('refused before anything is written', () => {
     [null, 'a task must be a type name or a task definition, not null'],
     [() => 1, 'not a function'],
     [{}, 'task typename must be a string, not undefined'],
+    [workflow('w').add('a', 't'), 'not a workflow: start it by asynq.start(workflow, { id })'],
+    [workflow('empty', { queue: 'q' }), 'not a workflow'],
     [{ type: 't', options: { que: 1 } }, 'unknown task option "que"'],
     [{ type: 't', options: {}, codec: {} }, 'codec of task "t": encode must be a function'],
   ])('an invalid task: %o', (task, text) => {

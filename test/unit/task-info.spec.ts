@@ -49,6 +49,33 @@ describe('toTaskInfo', () => {
     });
   });
 
+  it('has what its handler has said, in JSON, too', () => {
+    const notes = {
+      progress: '[5,0.5]',
+      log: ['[[6,"a"]]', '[[7,"b"]]'],
+      logDropped: 2,
+      chunks: ['[1,"x"]', '[null]'],
+    };
+    const info = toTaskInfo(message(), { state: 'active', nextProcessAt: undefined, notes });
+    expect(info.progress).toEqual({ fraction: 0.5, at: new Date(5) });
+    expect(info.log).toEqual({
+      lines: [
+        { at: new Date(6), text: 'a' },
+        { at: new Date(7), text: 'b' },
+      ],
+      dropped: 2,
+    });
+    expect(info.chunks).toEqual([1, 'x', null]);
+    expect(info.toJSON()).toMatchObject({
+      progress: { fraction: 0.5, at: '1970-01-01T00:00:00.005Z' },
+      log: { lines: [{ text: 'a', at: '1970-01-01T00:00:00.006Z' }, { text: 'b' }], dropped: 2 },
+      chunks: [1, 'x', null],
+    });
+    const damaged = { progress: '{}', log: ['x'], logDropped: 0, chunks: ['1'] };
+    const other = toTaskInfo(message(), { state: 'active', nextProcessAt: undefined, notes: damaged });
+    expect([other.progress, other.log, other.chunks]).toEqual([undefined, { lines: [], dropped: 0 }, []]);
+  });
+
   it('is empty where there is nothing', () => {
     const info = toTaskInfo(message(), { state: 'active', nextProcessAt: undefined, result: Buffer.alloc(0) });
     expect(info).toMatchObject({ headers: {}, lastErr: '', group: '', isOrphaned: false, retention: 0 });

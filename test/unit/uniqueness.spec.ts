@@ -34,7 +34,7 @@ describe('the request of a task', () => {
   });
 
   it('that is unique by fields compares them as they are in JSON, in any order', () => {
-    const unique = { for: '1h', by: ['n', 'id'] };
+    const unique = { for: '1h' as const, by: ['n', 'id'] };
     const nameOf = (payload: unknown) => requestOf({ unique }, payload).message.uniqueKey;
     const name = nameOf({ id: { x: 1, y: new Date(0) }, n: 1 });
     expect(name).toMatch(/^asynq:\{default\}:unique:t:id,n,[\w-]{43}:fields$/);
@@ -150,7 +150,7 @@ describe('an option is refused', () => {
     [{ debounce: { wait: '1s', max: 1 } as never }, 'max'],
     [{ latest: 'yes' as never }, 'latest must be true or false, not "yes"'],
     [{ unique: {} as never }, "unique needs for, such as unique: { for: '1h' }"],
-    [{ unique: true as never }, 'unique must be'],
+    [{ unique: true as never }, 'unique must say for how long'],
     [{ unique: { for: '1h', by: [] } }, 'by of unique must name fields'],
     [{ unique: { for: '1h', by: 'keys' as never } }, 'by of unique: "keys" is unknown; did you mean "key"?'],
     [{ unique: { for: '1h', until: 'success' as never } }, 'until of unique: "success" is unknown; it is one of'],

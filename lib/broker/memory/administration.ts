@@ -66,6 +66,7 @@ export class MemoryAdministration implements AdministrationRole {
     if (refused) return refused;
     this.state.stores.delete(name);
     if (keepsMore) this.state.store(name).listed = true;
+    this.state.tasksChanged(name);
     onProgress?.(store.tasks.size);
     return 'deleted';
   }

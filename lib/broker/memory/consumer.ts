@@ -1,6 +1,7 @@
 import type { ArchiveLimit } from '../archives.js';
 import { floorSeconds } from '../../clock.js';
 import {
+  type AwaitedEvent,
   type ConsumerRole,
   type ExchangeReply,
   type ExchangeRequest,
@@ -9,6 +10,7 @@ import {
   LEASE_SECONDS,
   MAX_ASIDE,
   type Settlement,
+  type Sleep,
   type SettleStatus,
   type StoredResult,
 } from '../broker.js';
@@ -17,7 +19,15 @@ import type { LinkEngine } from './links/engine.js';
 import { ARCHIVED, REVOKED } from './links/texts.js';
 import type { MemoryState } from './memory-state.js';
 import { trimArchived } from './maintenance.js';
-import { type QueueStore, type TaskRecord, readMessage, storedMessage, wellFormed } from './queue-store.js';
+import {
+  hasCome,
+  type QueueStore,
+  type TaskRecord,
+  readMessage,
+  stepsOf,
+  storedMessage,
+  wellFormed,
+} from './queue-store.js';
 import { countsAsFailed, countsAsProcessed, withoutReturn } from './settlements.js';
 
 export class MemoryConsumer implements ConsumerRole {
@@ -109,7 +119,7 @@ function exchange(
 /** Notifies the watchers of the task, if this is its end. @param result what the task has stored before */
 function notifyOfEnd(links: LinkEngine, place: string, item: Settlement, result: Buffer | undefined): void {
   const id = wellFormed(item.lease.id);
-  if (item.kind === 'archive' || item.kind === 'retry') links.retain(place, id);
+  if (item.kind === 'archive' || item.kind === 'retry' || item.kind === 'sleep') links.retain(place, id);
   if (item.kind === 'archive') links.ended(place, id, false, item.reason || ARCHIVED);
   else if (item.kind === 'done' && item.revoked) links.ended(place, id, false, item.reason || REVOKED);
   else if (item.kind === 'done' || item.kind === 'complete') {
@@ -166,8 +176,27 @@ function settle(store: QueueStore, item: Settlement, id: string, record: TaskRec
       return store.pending.pushFront(id);
     case 'wait':
       return wait(store, wellFormed(item.waitlist), id, record, now);
+    case 'sleep':
+      return sleep(store, item, id, record, now);
   }
 }
+
+function sleep(store: QueueStore, item: Sleep, id: string, record: TaskRecord, now: number): void {
+  const { checkpoint, wakeAt } = item;
+  if (checkpoint) stepsOf(record).checkpoints.set(wellFormed(checkpoint.name), Buffer.from(checkpoint.bytes));
+  const awaits = (item.awaits ?? []).map(wellFormedEvent);
+  if (item.atOnce || awaits.some((event) => hasCome(record, event))) {
+    record.state = 'pending';
+    record.pendingSince = now;
+    return store.pending.pushFront(id);
+  }
+  record.state = 'scheduled';
+  record.awaits = awaits;
+  store.scheduled.set(id, wakeAt);
+}
+
+const wellFormedEvent = (event: AwaitedEvent): AwaitedEvent =>
+  'answer' in event ? { answer: wellFormed(event.answer) } : { signal: wellFormed(event.signal), n: event.n };
 
 function wait(store: QueueStore, name: string, id: string, record: TaskRecord, now: number): void {
   const waitlist = store.waitlist(name);

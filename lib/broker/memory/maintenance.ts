@@ -6,6 +6,9 @@ import type { MemoryState } from './memory-state.js';
 import { type QueueStore, type TaskRecord, readMessage } from './queue-store.js';
 import type { SortedSet } from './sorted-set.js';
 
+/** The leases of one server end within this time. */
+const SOON_SECONDS = 15;
+
 export class MemoryMaintenance implements MaintenanceRole {
   constructor(private readonly state: MemoryState) {}
 
@@ -72,7 +75,9 @@ function listExpiredLeases(store: QueueStore, queue: string, cutoff: number, lim
     const record = store.tasks.get(id);
     return record ? [{ lease: { queue, id, expiresAt: score }, message: readMessage(record) }] : [];
   });
-  return { tasks, damaged: [], dangling: 0 };
+  const ending =
+    tasks.length > 0 ? store.lease.upTo(cutoff + SOON_SECONDS).length - store.lease.upTo(cutoff).length : 0;
+  return { tasks, damaged: [], dangling: 0, ending };
 }
 
 function deleteExpiredCompleted(store: QueueStore, limit: number, now: number): number {

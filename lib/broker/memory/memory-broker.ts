@@ -1,6 +1,7 @@
 import type { FairQueues } from '../fair-queues.js';
 import { type Clock, SystemClock } from '../../clock.js';
 import { checkMaxPayloadSize } from '../../task/payload-size.js';
+import type { LeaseGuardsRole } from '../lease-guards.js';
 import { DEFAULT_KEY_PREFIX } from '../../wire/keys.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry } from '../../wire/message.js';
 import type { Archives } from '../archives.js';
@@ -9,7 +10,9 @@ import type { StoredTask } from '../inspection.js';
 import type { StoredWait } from '../links.js';
 import { MemoryAdministration } from './administration.js';
 import { MemoryCancellation } from './cancellation.js';
+import { MemoryCheckpoints } from './checkpoints.js';
 import { MemoryConsumer, takeOne, withLinks } from './consumer.js';
+import { MemoryFollowing } from './following.js';
 import { FairPending } from './fair-pending.js';
 import { MemoryFairKeys } from './fair-keys.js';
 import { MemoryEvents } from './events.js';
@@ -24,6 +27,7 @@ import { MemoryListing } from './listing.js';
 import { MemoryMaintenance } from './maintenance.js';
 import { MemoryState } from './memory-state.js';
 import { MemoryMonitoring } from './monitoring.js';
+import { MemoryNotes } from './notes.js';
 import { MemoryObstacles } from './obstacles.js';
 import { MemoryOperations } from './operations.js';
 import { MemoryProducer } from './producer.js';
@@ -61,6 +65,9 @@ export class MemoryBroker implements Broker {
   readonly rows: MemoryRows;
   readonly uniqueness: MemoryUniqueness;
   readonly consumer: MemoryConsumer;
+  /** A process whose event loop stands still is the only one here. */
+  readonly leaseGuards: LeaseGuardsRole = { open: () => undefined };
+  readonly checkpoints: MemoryCheckpoints;
   readonly maintenance: MemoryMaintenance;
   readonly groups: MemoryGroups;
   readonly monitoring: MemoryMonitoring;
@@ -78,6 +85,8 @@ export class MemoryBroker implements Broker {
   readonly links: MemoryLinks;
   readonly events: MemoryEvents;
   readonly wake: MemoryWake;
+  readonly following: MemoryFollowing;
+  readonly notes: MemoryNotes;
   readonly seats: MemorySeats;
   readonly operations: MemoryOperations;
   private readonly state: MemoryState;
@@ -112,12 +121,15 @@ export class MemoryBroker implements Broker {
     this.obstacles = new MemoryObstacles(state, this.monitoring, this.limiting);
     this.fairKeys = new MemoryFairKeys(state);
     this.links = new MemoryLinks(links);
+    this.checkpoints = new MemoryCheckpoints(state, links, this.links.stepCalls);
     this.uniqueness = new MemoryUniqueness(links, this.cancellation);
     this.rows = new MemoryRows(this.producer, this.links, this.uniqueness);
     this.workflows = new MemoryWorkflows(links);
     this.batches = new MemoryBatches(links);
     this.events = new MemoryEvents(state);
     this.wake = new MemoryWake(state);
+    this.following = new MemoryFollowing(state);
+    this.notes = new MemoryNotes(state);
     this.seats = new MemorySeats(state);
     this.operations = new MemoryOperations(state);
   }
@@ -125,6 +137,7 @@ export class MemoryBroker implements Broker {
   async close(): Promise<void> {
     this.state.closed = true;
     this.wake.end();
+    this.following.end();
     this.cancellation.end();
   }
 
@@ -191,7 +204,9 @@ export class MemoryBroker implements Broker {
 
   /** Forgets every queue and task, as FLUSHDB would. */
   clear(): void {
+    const queues = [...this.state.stores.keys()];
     this.state.stores.clear();
+    for (const queue of queues) this.state.tasksChanged(queue);
     this.engine.clear();
     this.batches.clear();
     this.cancellation.clear();

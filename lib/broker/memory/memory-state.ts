@@ -17,6 +17,8 @@ export class MemoryState {
   readonly fairQueues = new FairQueues();
   readonly stores = new Map<string, QueueStore>();
   readonly listeners = new Set<ChangeListener>();
+  /** Called with a queue after a step that may have changed its tasks. */
+  readonly taskListeners = new Set<(queue: string) => void>();
   closed = false;
   /** Set by the engine of links. */
   placesWithLinks: () => string[] = () => [];
@@ -65,8 +67,14 @@ export class MemoryState {
     return store;
   }
 
+  /** Tasks of the queue may have changed. */
+  tasksChanged(queue: string): void {
+    for (const onTasksChanged of this.taskListeners) onTasksChanged(queue);
+  }
+
   private report(): void {
     for (const [queue, { pending, delayed }] of this.touched) {
+      this.tasksChanged(queue);
       const store = this.stores.get(queue);
       if (!store) continue;
       if (store.pendingChanges !== pending) for (const listener of this.listeners) listener.notePending(queue);

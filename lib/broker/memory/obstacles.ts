@@ -5,6 +5,7 @@ import {
   MAX_HOLDERS,
   type ObservedServer,
   type ObstaclesRole,
+  servedBy,
   type StartsLeft,
   type TaskPosition,
 } from '../obstacles.js';
@@ -31,6 +32,10 @@ export class MemoryObstacles implements ObstaclesRole {
     return this.monitoring.living(now).map(({ info, workers }) => {
       return { info, workers, profile: this.monitoring.profileOf(info, now), clockAhead: 0 };
     });
+  }
+
+  async servedQueues(): Promise<ReadonlySet<string>> {
+    return servedBy((await this.observeServers()).map(({ info }) => info));
   }
 
   async heldTokens(scope: string): Promise<HeldTokens> {

@@ -2,7 +2,7 @@ import { decodeTaskMessage, encodeTaskMessage } from '../../wire/codec.js';
 import type { TaskMessage } from '../../wire/message.js';
 import { WAITING_GROUP } from '../../wire/keys.js';
 import type { StoredState, TaskState } from '../../wire/states.js';
-import type { Lease, LeasedTask } from '../broker.js';
+import type { AwaitedEvent, Lease, LeasedTask } from '../broker.js';
 import type { StoredHold, StoredTask } from '../inspection.js';
 import type { FiringStatus } from '../scheduling.js';
 import { fairnessOf } from '../../wire/fairness.js';
@@ -11,6 +11,7 @@ import { FairPending } from './fair-pending.js';
 import { LinkedQueue } from './linked-queue.js';
 import type { WaitRecord } from './links/place.js';
 import { Locks } from './locks.js';
+import { type RecordedNotes, storedNotesOf } from './note-list.js';
 import { SortedSet } from './sorted-set.js';
 import { Starts } from './starts.js';
 
@@ -45,9 +46,29 @@ export interface TaskRecord {
   after?: WaitRecord | undefined;
   /** When it starts at the latest, if it is debounced; Unix seconds. */
   startBy?: number | undefined;
+  /** What was stored of the steps of its handler, and the signals for it, by name. */
+  steps?: {
+    readonly checkpoints: Map<string, Buffer>;
+    readonly signals: Map<string, Buffer[]>;
+    readonly answers: Map<string, Buffer>;
+  };
+  /** What ends its sleep. */
+  awaits?: readonly AwaitedEvent[];
+  /** What its handler has said. */
+  notes?: RecordedNotes;
   /** Whether a newer task has taken its place while it ran. */
   supersededBy?: string;
 }
+
+/** What the task has of the steps of its handler, to be changed. */
+export const stepsOf = (record: TaskRecord): NonNullable<TaskRecord['steps']> =>
+  (record.steps ??= { checkpoints: new Map(), signals: new Map(), answers: new Map() });
+
+/** Whether what a sleep waits for is there. */
+export const hasCome = ({ steps }: TaskRecord, event: AwaitedEvent): boolean =>
+  'answer' in event
+    ? steps?.answers.has(event.answer) === true
+    : (steps?.signals.get(event.signal)?.length ?? 0) >= event.n;
 
 /** Tasks claimed for one aggregation. */
 export interface StoredSet {
@@ -212,6 +233,7 @@ export class QueueStore {
         pendingSince: record.pendingSince === undefined ? undefined : Math.floor(record.pendingSince),
         held: this.holdOf(id),
         result: record.result && Buffer.from(record.result),
+        ...(record.notes && { notes: storedNotesOf(record.notes) }),
       }
     );
   }

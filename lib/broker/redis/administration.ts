@@ -85,7 +85,7 @@ export class RedisAdministration implements AdministrationRole {
         'monitor',
         'getTask',
         [task, keys.scheduled, keys.retry, keys.waitingTasks],
-        [id, WAITING_GROUP, FAIR_GROUP_PREFIX],
+        [id, WAITING_GROUP, FAIR_GROUP_PREFIX, ''],
       )) as Buffer[];
       if (!old) return 'missing';
       const before = decodeTaskMessage(old);

@@ -64,7 +64,6 @@ export interface ConsumerState {
  */
 export class RedisConsumer implements ConsumerRole {
   private readonly keys: ExchangeKeys;
-  private readonly scores = new LeaseScores();
   /** Until when a queue is taken to have links, in milliseconds since the epoch. */
   private readonly linkedUntil = new Map<string, number>();
   /** Leases with a settlement that was sent and got no reply. */
@@ -75,6 +74,7 @@ export class RedisConsumer implements ConsumerRole {
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
     private readonly shared: ConsumerState,
+    private readonly scores: LeaseScores,
   ) {
     this.keys = new ExchangeKeys(keyspace);
   }
@@ -160,8 +160,8 @@ export class RedisConsumer implements ConsumerRole {
 
   async writeResult(lease: Lease, result: Buffer): Promise<boolean> {
     const keys = this.keyspace.queue(lease.queue);
-    const argv = [lease.id, result, ...this.scores.fences([lease])];
-    return (await this.scripts.run('consume', 'writeResult', [keys.lease, keys.task(lease.id)], argv)) === 1;
+    const argv = [lease.id, 'result', result, ...this.scores.fences([lease])];
+    return (await this.scripts.run('consume', 'writeField', [keys.lease, keys.task(lease.id)], argv)) === 1;
   }
 
   private async extendChunk(queue: string, leases: readonly Lease[], expiry: string): Promise<boolean[]> {

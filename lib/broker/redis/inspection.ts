@@ -13,8 +13,12 @@ import {
 import { readNanoseconds, readScore } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
 import { readHold } from './scripts/holds.js';
+import { pieceText, readHead } from './scripts/note-fields.js';
+import { SHOWN_CHUNK_BYTES, type StoredNotes } from '../notes.js';
 import { queueKeys } from './scripts/queue-keys.js';
 import type { Scripts } from './scripts/scripts.js';
+
+type SaidReply = readonly [] | readonly [Buffer, Buffer, Buffer, readonly Buffer[], readonly Buffer[]];
 
 type Reply = readonly [
   message: Buffer,
@@ -24,6 +28,7 @@ type Reply = readonly [
   hasResult: number,
   since: Buffer,
   waitlist: Buffer,
+  said: SaidReply,
 ];
 
 /** How many tasks of each state are measured. */
@@ -144,9 +149,10 @@ export class RedisInspection implements InspectionRole {
   async getTask(queue: string, id: string): Promise<StoredTask | undefined> {
     const keys = this.keyspace.queue(queue);
     const read = [keys.task(id), keys.scheduled, keys.retry, keys.waitingTasks];
-    const reply = await this.scripts.run('monitor', 'getTask', read, [id, WAITING_GROUP, FAIR_GROUP_PREFIX]);
+    const argv = [id, WAITING_GROUP, FAIR_GROUP_PREFIX, String(SHOWN_CHUNK_BYTES)];
+    const reply = await this.scripts.run('monitor', 'getTask', read, argv);
     if ((reply as unknown[]).length === 0) return undefined;
-    const [bytes, stateText, result, score, hasResult, since, waitlist] = reply as Reply;
+    const [bytes, stateText, result, score, hasResult, since, waitlist, said] = reply as Reply;
     const state = TASK_STATES.find((known) => known === stateText.toString());
     if (state === undefined) return undefined;
     return {
@@ -156,8 +162,19 @@ export class RedisInspection implements InspectionRole {
       pendingSince: state === 'pending' ? readNanoseconds(since.toString()) : undefined,
       held: readHold(state, since.toString(), waitlist.toString()),
       result: hasResult === 1 ? result : undefined,
+      ...(said.length === 0 ? {} : { notes: readStored(said) }),
     };
   }
+}
+
+function readStored([progress, log, , lines, chunks]: Exclude<SaidReply, readonly []>): StoredNotes {
+  const { dropped } = readHead(log);
+  return {
+    progress: progress.length > 0 ? progress.toString() : undefined,
+    log: lines.map((piece) => pieceText(piece) ?? ''),
+    logDropped: dropped,
+    chunks: chunks.map((piece) => pieceText(piece) ?? ''),
+  };
 }
 
 /** A number in Redis; a counter with anything else counts as 0. */

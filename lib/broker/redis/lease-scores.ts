@@ -1,4 +1,5 @@
 import type { Lease } from '../broker.js';
+import type { LeaseBoard } from './lease-board.js';
 
 /**
  * The scores that prove a lease: the last one known to be written, and those of extensions without
@@ -7,6 +8,8 @@ import type { Lease } from '../broker.js';
  */
 export class LeaseScores {
   private readonly doubtful = new WeakMap<Lease, number[]>();
+  /** Where a thread extends leases, while there is one. */
+  board: LeaseBoard | undefined;
 
   /**
    * Called before an extension is sent. Returns a function that undoes it if it was certainly not
@@ -17,6 +20,7 @@ export class LeaseScores {
     if (renewing === expiresAt) return () => undefined;
     if (renewing !== undefined) this.doubt(lease, renewing);
     lease.renewing = expiresAt;
+    this.board?.note(lease);
     return () => {
       if (lease.renewing === expiresAt) lease.renewing = this.doubtful.get(lease)?.pop();
     };
@@ -27,6 +31,7 @@ export class LeaseScores {
     if (kept) lease.expiresAt = expiresAt;
     if (lease.renewing === expiresAt) lease.renewing = undefined;
     this.doubtful.delete(lease);
+    this.board?.note(lease);
   }
 
   /**
@@ -34,6 +39,7 @@ export class LeaseScores {
    * its length.
    */
   fences(leases: readonly Lease[]): string[] {
+    if (this.board?.hasNews) this.learn(this.board);
     const fences: string[] = [];
     let first = 0;
     for (let i = 1; i <= leases.length; i++) {
@@ -43,6 +49,17 @@ export class LeaseScores {
       first = i;
     }
     return fences;
+  }
+
+  /** What the thread has sent may have been written, whatever came back. */
+  private learn(board: LeaseBoard): void {
+    for (const [lease, confirmed, sent] of board.takeNews()) {
+      const known = new Set([lease.renewing, ...(this.doubtful.get(lease) ?? [])]);
+      const scores = [lease.expiresAt, ...sent].filter((score) => score !== confirmed && !known.has(score));
+      if (confirmed > lease.expiresAt) lease.expiresAt = confirmed;
+      for (const score of scores) if (score !== lease.expiresAt) this.doubt(lease, score);
+      lease.renewing ??= this.doubtful.get(lease)?.pop();
+    }
   }
 
   private isAlike(one: Lease, other: Lease): boolean {

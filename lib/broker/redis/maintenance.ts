@@ -80,11 +80,11 @@ export class RedisMaintenance implements MaintenanceRole {
     const argv = [keys.taskPrefix, requireSeconds(cutoff, 'cutoff'), String(limit)];
     for (let dangling = 0; ;) {
       const reply = await this.run('listExpiredLeases', queueKeys('listExpiredLeases', keys), argv);
-      const [removed, packed] = reply as [number, Buffer];
+      const [removed, packed, ending] = reply as [number, Buffer, number];
       dangling += removed;
       const { tasks, damaged } = readExpired(queue, packed);
       // A page of dangling ids is gone now. It must not hide the tasks behind it.
-      if (removed === 0 || tasks.length + damaged.length > 0) return { tasks, damaged, dangling };
+      if (removed === 0 || tasks.length + damaged.length > 0) return { tasks, damaged, dangling, ending };
     }
   }
 

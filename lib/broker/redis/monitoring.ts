@@ -3,7 +3,7 @@ import { type Clock, floorSeconds } from '../../clock.js';
 import { encodeServerInfo } from '../../wire/codec.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
-import type { MonitoringRole, ServerIdentity } from '../monitoring.js';
+import type { LostServer, MonitoringRole, ServerIdentity } from '../monitoring.js';
 import type { ServerProfile } from '../server-profile.js';
 import type { RedisClient } from './connection/client-factory.js';
 import type { RedisConnections } from './connection/connections.js';
@@ -57,6 +57,17 @@ export class RedisMonitoring implements MonitoringRole {
     ]);
   }
 
+  /** asynq's servers, too, publish for ten seconds. */
+  async lostServers(): Promise<LostServer[]> {
+    const { servers } = this.keyspace;
+    const now = floorSeconds(this.clock.now());
+    const range = [String(now - LOST_SECONDS), `(${now}`] as const;
+    const entries = await this.connections.run('monitor', 'ZRANGE', (client) =>
+      client.zrange(servers, ...range, 'BYSCORE', 'WITHSCORES'),
+    );
+    return entries.flatMap((name, index) => (index % 2 === 0 ? readLost(name, Number(entries[index + 1])) : []));
+  }
+
   async ping(): Promise<void> {
     await this.connections.run('monitor', 'PING', pingAny);
   }
@@ -64,6 +75,15 @@ export class RedisMonitoring implements MonitoringRole {
   private serverKeys({ host, pid, serverId }: ServerIdentity): [server: string, workers: string] {
     return [this.keyspace.server(host, pid, serverId), this.keyspace.serverWorkers(host, pid, serverId)];
   }
+}
+
+const LOST_SECONDS = 3_600;
+const TTL_SECONDS = 10;
+
+/** The name is `…:{<host>:<pid>:<id>}`. */
+function readLost(name: string, staleAt: number): LostServer[] {
+  const [, host, pid] = /\{(.+):(\d+):[^:}]*\}$/.exec(name) ?? [];
+  return host === undefined ? [] : [{ host, pid: Number(pid), at: staleAt - TTL_SECONDS }];
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   MAX_HOLDERS,
   type ObservedServer,
   type ObstaclesRole,
+  servedBy,
   type StartsLeft,
   type TaskPosition,
 } from '../obstacles.js';
@@ -56,6 +57,16 @@ export class RedisObstacles implements ObstaclesRole {
     const names = flat.flatMap((name, index) => (index % 2 === 0 ? [{ name, score: flat[index + 1]! }] : []));
     const read = names.map(({ name, score }) => this.observe(name, readScore(score)));
     return (await Promise.all(read)).filter((server) => server !== undefined);
+  }
+
+  /** The members of the index are the keys of the servers, so that SORT reads all of them at once. */
+  async servedQueues(): Promise<ReadonlySet<string>> {
+    if (this.connections.isCluster) return servedBy((await this.observeServers()).map(({ info }) => info));
+    const published = await this.connections.run('monitor', 'SORT', (client) =>
+      client.callBuffer('SORT', this.keyspace.servers, 'BY', 'nosort', 'GET', '*'),
+    );
+    const infos = published as readonly (Buffer | null)[];
+    return servedBy(infos.flatMap((bytes) => (bytes && attempt(() => decodeServerInfo(bytes))) ?? []));
   }
 
   async heldTokens(scope: string): Promise<HeldTokens> {

@@ -4,10 +4,12 @@ import { DEFAULT_KEY_PREFIX, Keyspace } from '../../wire/keys.js';
 import { Archives } from '../archives.js';
 import type { Broker, WakeRole } from '../broker.js';
 import { FairQueues } from '../fair-queues.js';
+import { RedisFollowing } from './following.js';
 import { RedisFairKeys } from './fair-keys.js';
 import { RedisAdministration } from './administration.js';
 import { RedisCancellation } from './cancellation.js';
 import type { RedisConnections } from './connection/connections.js';
+import { RedisCheckpoints } from './checkpoints.js';
 import { RedisConsumer } from './consumer.js';
 import { RedisEvents } from './events.js';
 import { RedisGroups } from './groups.js';
@@ -19,6 +21,7 @@ import { RedisLimiting } from './limiting.js';
 import { RedisListing } from './listing.js';
 import { RedisMaintenance } from './maintenance.js';
 import { RedisMonitoring } from './monitoring.js';
+import { RedisNotes } from './notes.js';
 import { RedisObstacles } from './obstacles.js';
 import { RedisOperations } from './operations.js';
 import { RedisProducer } from './producer.js';
@@ -28,6 +31,9 @@ import { RedisUniqueness } from './uniqueness.js';
 import { RedisScheduling } from './scheduling.js';
 import { RedisSeats } from './seats.js';
 import { Scripts } from './scripts/scripts.js';
+import { LEASE_TIMES, RedisLeaseGuards } from './lease-guard.js';
+import type { ThreadTimes } from './lease-thread.js';
+import { LeaseScores } from './lease-scores.js';
 import { StoredResults } from './stored-results.js';
 import { RedisWakeSource } from './wake-source.js';
 
@@ -38,6 +44,8 @@ export interface RedisBrokerOptions {
   readonly keyPrefix?: string;
   /** The maximal bytes of a payload or a result. Default 5 MiB. */
   readonly maxPayloadSize?: number;
+  /** When a thread keeps leases. */
+  readonly leaseTimes?: ThreadTimes;
 }
 
 /**
@@ -59,6 +67,8 @@ export class RedisBroker implements Broker {
   readonly rows: RedisRows;
   readonly uniqueness: RedisUniqueness;
   readonly consumer: RedisConsumer;
+  readonly leaseGuards: RedisLeaseGuards;
+  readonly checkpoints: RedisCheckpoints;
   readonly maintenance: RedisMaintenance;
   readonly groups: RedisGroups;
   readonly monitoring: RedisMonitoring;
@@ -76,13 +86,17 @@ export class RedisBroker implements Broker {
   readonly links: RedisLinks;
   readonly events: RedisEvents;
   readonly wake: WakeRole;
+  readonly following: RedisFollowing;
+  readonly notes: RedisNotes;
   readonly seats: RedisSeats;
   readonly operations: RedisOperations;
 
   constructor(
     private readonly connections: RedisConnections,
-    { clock = new SystemClock(), keyPrefix = DEFAULT_KEY_PREFIX, maxPayloadSize }: RedisBrokerOptions = {},
+    options: RedisBrokerOptions = {},
   ) {
+    const { clock = new SystemClock(), keyPrefix = DEFAULT_KEY_PREFIX, maxPayloadSize } = options;
+    const { leaseTimes: times = LEASE_TIMES } = options;
     const scripts = new Scripts(connections);
     const keyspace = new Keyspace(keyPrefix);
     const producer = new RedisProducer(connections, scripts, keyspace, clock, this.fairQueues);
@@ -97,11 +111,19 @@ export class RedisBroker implements Broker {
       enqueueRepeats: (queue, requests, rows) => this.uniqueness.enqueueRows(queue, requests, rows),
     });
     const stored = new StoredResults();
-    this.consumer = new RedisConsumer(scripts, keyspace, clock, {
-      archives: this.archives,
-      fairQueues: this.fairQueues,
-      stored,
-    });
+    const scores = new LeaseScores();
+    this.consumer = new RedisConsumer(
+      scripts,
+      keyspace,
+      clock,
+      {
+        archives: this.archives,
+        fairQueues: this.fairQueues,
+        stored,
+      },
+      scores,
+    );
+    this.leaseGuards = new RedisLeaseGuards({ connections, keyspace, clock, scores, times });
     this.maintenance = new RedisMaintenance(connections, scripts, keyspace, clock, this.archives);
     this.uniqueness = new RedisUniqueness(connections, scripts, keyspace, clock, {
       acknowledgements: producer.acknowledgements,
@@ -122,12 +144,15 @@ export class RedisBroker implements Broker {
     this.scheduling = new RedisScheduling(connections, scripts, keyspace, clock, producer, this.links);
     this.limiting = new RedisLimiting(connections, scripts, keyspace, clock);
     const list = (queue: string) => [producer.register(queue), this.links.register(queue)];
+    this.checkpoints = new RedisCheckpoints(connections, scripts, keyspace, clock, { scores, list });
     this.workflows = new RedisWorkflows(connections, scripts, keyspace, clock, list, stored);
     this.batches = new RedisBatches(connections, scripts, keyspace, clock, this.links, producer);
     this.events = new RedisEvents(connections, scripts, keyspace, clock);
     this.wake = {
       watch: (listener) => new RedisWakeSource(connections, keyspace, listener, new SystemClock(), this.fairQueues),
     };
+    this.following = new RedisFollowing(connections, keyspace);
+    this.notes = new RedisNotes(connections, scripts, keyspace, scores);
     this.seats = new RedisSeats(connections, scripts, keyspace);
     this.operations = new RedisOperations(connections, keyspace, clock);
   }

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import type { StepLink } from '../../task/contexts.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { StoredResult } from '../broker.js';
 import { toBrokerError } from './connection/broker-error.js';
@@ -47,16 +48,24 @@ export class ResultReads {
     return missing.length === 0 ? Promise.resolve(known) : this.complete(queue, run, steps, known, missing);
   }
 
-  /** @returns those of the steps before this one, in the order of its definition */
-  async before(queue: string, run: string, step: string, since: string | undefined): Promise<ResultsBefore> {
-    const key = this.keyspace.queue(queue).run(run);
-    const [place] = await this.ask(queue, key, [`d:${step}`]);
-    if (!place) return (await this.ask(queue, key, ['c']))[0] ? new Map() : undefined;
-    const names = readBefore(place);
+  /** @returns those of the steps before this one, in the order of its definition; undefined when the run is gone, as far as something was read */
+  async before({ to: queue, run, step, since, before }: StepLink): Promise<ResultsBefore> {
+    let names = before;
+    if (!names) {
+      const [place] = await this.ask(queue, this.keyspace.queue(queue).run(run), [`d:${step}`]);
+      if (!place) return (await this.isThere(queue, run)) ? new Map() : undefined;
+      names = readBefore(place);
+    }
     const found = await this.named(queue, run, names, since);
+    if (before && found.every((result) => result === undefined) && !(await this.isThere(queue, run))) return undefined;
     const results = new Map<string, StoredResult>();
     for (let i = 0; i < names.length; i++) if (found[i] !== undefined) results.set(names[i]!, found[i]!);
     return results;
+  }
+
+  private async isThere(queue: string, run: string): Promise<boolean> {
+    const [counts] = await this.ask(queue, this.keyspace.queue(queue).run(run), ['c']);
+    return counts !== null;
   }
 
   /** @param known of the steps, as far as no result has to be read */

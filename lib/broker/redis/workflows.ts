@@ -1,4 +1,5 @@
 import { type Clock, floorSeconds } from '../../clock.js';
+import type { StepLink } from '../../task/contexts.js';
 import type { Keyspace } from '../../wire/keys.js';
 import { waitInCircle } from '../cycles.js';
 import type { Caused } from '../links.js';
@@ -112,8 +113,8 @@ export class RedisWorkflows implements WorkflowsRole {
     return this.reads.named(queue, run, steps, since);
   }
 
-  resultsBefore(queue: string, run: string, step: string, since?: string): Reply<'resultsBefore'> {
-    return this.reads.before(queue, run, step, since);
+  resultsBefore(step: StepLink): Reply<'resultsBefore'> {
+    return this.reads.before(step);
   }
 
   async cancel(queue: string, run: string, reason: string): Reply<'cancel'> {

@@ -4,6 +4,7 @@ import { taskAsJson } from '../output/json.js';
 import { requireGroup } from '../tree/known-names.js';
 import type { Column } from '../output/table.js';
 import { describeBytes } from '../output/text.js';
+import { crashesInWords } from '../output/words.js';
 import { type CriteriaFlags, criteriaOf, criteriaOptions } from '../tree/criteria.js';
 import { addCommand, type Invocation } from '../tree/tree.js';
 import { directionOf, type Order, ORDERS } from '../output/order.js';
@@ -18,6 +19,7 @@ import {
   stateOption,
 } from '../tree/values.js';
 import { formatDistance, formatDuration, formatMoment, formatTime } from '../../words/when.js';
+import { noteFieldsOf } from './note-text.js';
 import { waitFieldsOf } from './wait-text.js';
 import type { TaskList } from '../../inspector/views.js';
 import type { SearchOptions, SearchResult } from '../../inspector/search.js';
@@ -168,7 +170,11 @@ async function inspectTask(context: CommandContext<{ queue: string; id: string; 
   }
   const wait = await inspector.waits(queue, id);
   if (json) return context.json(wait ? { ...taskAsJson(task), waits: wait } : taskAsJson(task));
-  const fields = [...fieldsOf(task, context.now), ...(wait ? waitFieldsOf(wait, context.now) : [])];
+  const fields = [
+    ...fieldsOf(task, context.now),
+    ...noteFieldsOf(task, context.now),
+    ...(wait ? waitFieldsOf(wait, context.now) : []),
+  ];
   context.fields(fields.filter(([, value]) => value !== ''));
 }
 
@@ -181,6 +187,7 @@ function fieldsOf(task: TaskInfo, now: number): [title: string, value: string][]
     ['Type', task.type],
     ['State', task.state],
     ['Retried', `${task.retried}/${task.maxRetry}`],
+    ['Crashes', crashesInWords(task)],
     ['Payload', describeBytes(task.payload)],
     [
       'Headers',

@@ -1,6 +1,7 @@
 import { toDate } from '../../clock.js';
 import type { TaskDetails } from '../../task/info.js';
 import { padEnd, plain, widthOf } from '../output/text.js';
+import { crashesInWords } from '../output/words.js';
 import { formatTime } from '../../words/when.js';
 import { formatBytes } from '../../words/bytes.js';
 import { formatCount, formatDistance, formatSpan, textOf } from './format.js';
@@ -51,6 +52,7 @@ function fieldsOf(task: TaskDetails, now: number): (readonly [title: string, val
     ['Next process', task.state === 'pending' ? '' : moment(task.nextProcessAt, now)],
     ['Pending since', moment(task.pendingSince, now)],
     ['Retried', `${task.retried} of ${task.maxRetry}`],
+    ['Crashes', crashesInWords(task)],
     ['Last failure', moment(task.lastFailedAt, now)],
     ['Timeout', task.timeout ? formatSpan(task.timeout) : ''],
     ['Deadline', moment(task.deadline, now)],

@@ -33,6 +33,8 @@ export function taskAsJson(task: TaskInfo): object {
     headers: task.headers,
     maxRetry: task.maxRetry,
     retried: task.retried,
+    crashes: task.crashes,
+    lastCrashes: task.lastCrashes,
     lastErr: task.lastErr,
     lastFailedAt: task.lastFailedAt ?? null,
     timeout: task.timeout,
@@ -48,5 +50,8 @@ export function taskAsJson(task: TaskInfo): object {
     completedAt: task.completedAt ?? null,
     result: result.text,
     resultEncoding: result.encoding,
+    ...(task.progress && { progress: task.progress }),
+    ...(task.log && { log: task.log }),
+    ...(task.chunks && { chunks: task.chunks }),
   };
 }

@@ -80,9 +80,10 @@ export function detailsOf(
   body: unknown,
   query: URLSearchParams,
 ): ActionTarget {
-  const { queue, outcome } = (body ?? {}) as { queue?: string; outcome?: string };
+  const { queue, outcome, name } = (body ?? {}) as { queue?: string; outcome?: string; name?: string };
   const criteria = scope === 'matching' ? shorten(criteriaText(body)) : undefined;
   if (action === 'cancel') return { detail: outcome, criteria };
+  if (action === 'signal') return { detail: shorten(name) };
   if (criteria !== undefined) return { criteria };
   if (action === 'delete_queue') return { detail: query.get('force') === 'true' ? 'force' : undefined };
   return action === 'clone' ? { toQueue: shorten(queue) } : {};

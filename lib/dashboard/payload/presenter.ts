@@ -116,6 +116,16 @@ export class Presenter {
     return this.hiddenOf(task)?.fields !== undefined;
   }
 
+  /** What a handler says of itself (progress, log): shown whole or not at all, as its errors are. */
+  presentSaid(task: { type: string; queue: string }, text: string): string {
+    return text !== '' && this.hiddenOf(task)?.errors ? REDACTED : text;
+  }
+
+  /** The visible part of chunks, as of a result. @param json an array */
+  presentChunks(subject: Subject, json: string): VisibleBytes {
+    return this.presentPart({ ...subject, result: Buffer.from(json) }, 'result');
+  }
+
   presentError({ error = '', ...task }: Pick<Subject, 'type' | 'queue' | 'error'>): string {
     return error !== '' && this.hiddenOf(task)?.errors ? REDACTED : this.withoutQuote(error);
   }

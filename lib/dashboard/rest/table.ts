@@ -18,11 +18,13 @@ import { outboxRoutes, outboxSchemas } from './routes/outbox.js';
 import { queueRoutes } from './routes/queues.js';
 import { redisRoutes } from './routes/redis.js';
 import { serverRoutes, serverSchemas } from './routes/servers.js';
+import { stepRoutes } from './routes/steps.js';
 import { taskRoutes } from './routes/tasks.js';
 import { workflowRoutes, workflowSchemas } from './routes/workflows.js';
 import { explanationSchemas } from './shapes/explanation.js';
 import { listedTaskSchemas } from './shapes/listed-task.js';
 import { queueSchemas } from './shapes/queue.js';
+import { stepSchemas } from './shapes/steps.js';
 import { taskSchemas } from './shapes/task.js';
 import { waitSchemas } from './shapes/task-wait.js';
 
@@ -33,6 +35,7 @@ export const routes: readonly Route[] = [
   ...failureRoutes,
   ...listRoutes,
   ...taskRoutes,
+  ...stepRoutes,
   ...downloadRoutes,
   ...moveRoutes,
   ...matchingRoutes,
@@ -58,6 +61,7 @@ export const schemas = {
   ...listedTaskSchemas,
   ...taskSchemas,
   ...waitSchemas,
+  ...stepSchemas,
   ...explanationSchemas,
   ...serverSchemas,
   ...entrySchemas,

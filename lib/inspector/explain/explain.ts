@@ -4,6 +4,7 @@ import { toDate } from '../../clock.js';
 import { InvalidOptionError, UndecodableMessageError } from '../../errors.js';
 import { nearest, requireNonBlank } from '../../validation.js';
 import { requireQueueName } from '../known-queue.js';
+import { listOpenSteps } from '../steps.js';
 import { readWait, type TaskWait } from '../waits.js';
 import type { Case } from './case.js';
 import { fleetOf } from './fleet.js';
@@ -14,7 +15,10 @@ import { capacity, obstacles, wrongClocks } from './server-reasons.js';
 import { stateReason, tooLate } from './state-reasons.js';
 import { explainedReason } from './words.js';
 
-export type ExplainingBroker = Pick<Broker, 'inspection' | 'links' | 'obstacles' | 'fairKeys' | 'clock'>;
+export type ExplainingBroker = Pick<
+  Broker,
+  'inspection' | 'links' | 'obstacles' | 'fairKeys' | 'checkpoints' | 'clock'
+>;
 
 /** Reads what is known of a task and of the servers of its queue, each once, and says what follows. */
 export async function explain(broker: ExplainingBroker, queue: string, id: string): Promise<TaskExplanation> {
@@ -23,9 +27,13 @@ export async function explain(broker: ExplainingBroker, queue: string, id: strin
   const now = broker.clock.now();
   const task = await readTask(broker, queue, id);
   if (!task || 'kind' in task) return explanation({ queue, id, now }, [task ?? (await missing(broker, queue))]);
-  const [servers, wait] = await Promise.all([broker.obstacles.observeServers(), waitOf(broker, task, queue, id)]);
+  const [servers, wait, steps] = await Promise.all([
+    broker.obstacles.observeServers(),
+    waitOf(broker, task, queue, id),
+    task.state === 'scheduled' ? listOpenSteps(broker, queue, id) : [],
+  ]);
   const position = await broker.obstacles.position(queue, id);
-  const known: Case = { queue, id, task, position, servers, fleet: fleetOf(servers, queue), wait, now };
+  const known: Case = { queue, id, task, position, servers, fleet: fleetOf(servers, queue), wait, steps, now };
   return explanation(known, await reasonsOf(broker, known));
 }
 

@@ -2,6 +2,7 @@ import type { TaskState } from '../../wire/states.js';
 import type { ExpiryPolicy } from '../../wire/expiry.js';
 import type { PublishedLimits } from '../../broker/server-profile.js';
 import type { KeyLimit } from '../fair-keys.js';
+import type { HandlerStepInfo } from '../handler-step.js';
 import type { WaitedFor } from '../waits.js';
 
 /** A server as a reason names it. */
@@ -33,6 +34,9 @@ interface LimitState {
   readonly opensAt: Date | undefined;
 }
 
+/** A step of a handler that sleeps, waits for a signal or a task, or is to be tried again. */
+export type SuspendedStep = Pick<HandlerStepInfo, 'name' | 'state' | 'wakeAt' | 'signal' | 'child'>;
+
 /** Why a task does not run, or that it does. */
 export type TaskReason =
   /** The queue has no such task. `similar`: a queue of a similar name, when there is no such queue. */
@@ -42,12 +46,12 @@ export type TaskReason =
   /** It has succeeded. */
   | { readonly kind: 'completed'; readonly at: Date | undefined }
   /**
-   * It is over. `cause`: all its retries failed; it failed for good or was archived after a failure; what it waits for failed; it expired and
+   * It is over. `cause`: its servers died too often; all its retries failed; it failed for good or was archived after a failure; what it waits for failed; it expired and
    * has not run; somebody has archived it before it failed.
    */
   | {
       readonly kind: 'archived';
-      readonly cause: 'retries' | 'failure' | 'prerequisite' | 'expiry' | 'action';
+      readonly cause: 'crashes' | 'retries' | 'failure' | 'prerequisite' | 'expiry' | 'action';
       readonly error: string;
       readonly failedAt: Date | undefined;
       readonly retried: number;
@@ -64,6 +68,8 @@ export type TaskReason =
   /** Its server is gone, or does not extend the lease. Another one recovers it after `recoverableAt`. */
   | { readonly kind: 'leaseExpired'; readonly leaseUntil: Date | undefined; readonly recoverableAt: Date }
   | { readonly kind: 'scheduled'; readonly at: Date }
+  /** Its handler sleeps, or waits, in these steps. It is called again at `at` at the latest. */
+  | { readonly kind: 'suspended'; readonly at: Date; readonly steps: readonly SuspendedStep[] }
   | {
       readonly kind: 'retry';
       readonly at: Date;

@@ -1,5 +1,6 @@
 import { RECOVERY_GRACE_SECONDS } from '../../broker/broker.js';
 import { toDate } from '../../clock.js';
+import { crashesOf, TASK_CRASHED } from '../../wire/crashes.js';
 import { expiryOf, TASK_EXPIRED } from '../../wire/expiry.js';
 import { namesLast } from '../../wire/keys.js';
 import type { Case } from './case.js';
@@ -32,7 +33,7 @@ export function stateReason(known: Case): TaskReason | undefined {
     case 'archived':
       return archived(known);
     case 'scheduled':
-      return delayed(known, (when) => ({ kind: 'scheduled', at: when }));
+      return delayed(known, (when) => suspendedOrScheduled(known, when));
     case 'retry':
       return delayed(known, (when) => retry(known, when));
     case 'aggregating':
@@ -66,6 +67,7 @@ function archived({ task: { message }, wait }: Case): TaskReason {
   const facts = { error, failedAt, retried, maxRetry };
   if (wait?.cancelled) return { kind: 'archived', cause: 'prerequisite', ...facts };
   if (hasExpired(message)) return { kind: 'archived', cause: 'expiry', ...facts };
+  if (hasCrashed(message)) return { kind: 'archived', cause: 'crashes', ...facts };
   if (error === '') return { kind: 'archived', cause: 'action', ...facts };
   return { kind: 'archived', cause: retried >= maxRetry ? 'retries' : 'failure', ...facts };
 }
@@ -74,9 +76,18 @@ function archived({ task: { message }, wait }: Case): TaskReason {
 const hasExpired = ({ headers, errorMsg, retried }: Case['task']['message']): boolean =>
   expiryOf(headers) !== undefined && retried === 0 && errorMsg.startsWith(TASK_EXPIRED);
 
+const hasCrashed = ({ headers, errorMsg }: Case['task']['message']): boolean =>
+  crashesOf(headers) !== undefined && errorMsg.startsWith(TASK_CRASHED);
+
 function delayed({ task, now }: Case, reason: (at: Date) => TaskReason): TaskReason {
   const when = toDate((task.nextProcessAt ?? 0) * 1000);
   return when.getTime() <= now ? { kind: 'due', at: when } : reason(when);
+}
+
+function suspendedOrScheduled({ steps }: Case, when: Date): TaskReason {
+  if (steps.length === 0) return { kind: 'scheduled', at: when };
+  const suspended = steps.map(({ name, state, wakeAt, signal, child }) => ({ name, state, wakeAt, signal, child }));
+  return { kind: 'suspended', at: when, steps: suspended };
 }
 
 function retry({ task: { message } }: Case, when: Date): TaskReason {

@@ -2,7 +2,7 @@ import { formatDuration, formatMoment } from '../../words/when.js';
 import type { WaitedFor } from '../waits.js';
 import { keyLimitText, turnText } from './key-words.js';
 import { limitText } from './limit-words.js';
-import type { ExplainedReason, ServerRef, TaskReason } from './reasons.js';
+import type { ExplainedReason, ServerRef, SuspendedStep, TaskReason } from './reasons.js';
 
 /** Names of more servers, queues or tasks than this are left out. */
 const MAX_NAMES = 5;
@@ -31,6 +31,8 @@ export function reasonText(reason: TaskReason, now: number): string {
       return leaseText(reason, now);
     case 'scheduled':
       return `It is scheduled for ${moment(reason.at)}.`;
+    case 'suspended':
+      return suspendedText(reason, now);
     case 'retry':
       return `It has failed and is retried at ${moment(reason.at)}: retry ${reason.retried} of ${reason.maxRetry}. The last error is: ${reason.error || 'none'}`;
     case 'due':
@@ -94,6 +96,7 @@ function missingText({ hasQueue, similar }: Of<'missing'>): string {
 }
 
 const ARCHIVED: Readonly<Record<Of<'archived'>['cause'], string>> = {
+  crashes: 'It is archived as a suspect: its servers died again and again while it ran',
   retries: 'It is archived: its last attempt failed, and it has no retry left',
   failure: 'It is archived with retries left: its last error is one that is not tried again, or somebody archived it',
   prerequisite: 'It is archived: a task it waits for has failed; it is revived when that succeeds after all',
@@ -118,6 +121,19 @@ function leaseText({ leaseUntil, recoverableAt }: Of<'leaseExpired'>, now: numbe
   const ended = leaseUntil ? `ended at ${formatMoment(leaseUntil, now)}` : 'is gone';
   const from = recoverableAt.getTime() > now ? `after ${formatMoment(recoverableAt, now)}` : 'within seconds';
   return `It is active, but its lease ${ended}: its server is gone or stuck. A server of its queue recovers it ${from}.`;
+}
+
+function suspendedText({ at, steps }: Of<'suspended'>, now: number): string {
+  const doing = names(steps.map((step) => suspendedStepText(step, now)));
+  return `Its handler ${doing}. It is called again at ${formatMoment(at, now)} at the latest.`;
+}
+
+function suspendedStepText({ name, state, wakeAt, signal, child }: SuspendedStep, now: number): string {
+  const until = formatMoment(wakeAt, now);
+  if (state === 'asleep') return `sleeps in step "${name}" until ${until}`;
+  if (state === 'retrying') return `tries step "${name}" again at ${until}`;
+  if (signal !== undefined) return `waits for the signal "${signal}" in step "${name}", which ends at ${until}`;
+  return `waits for ${child ? `task ${child.id} in queue "${child.queue}"` : 'a task'} in step "${name}"`;
 }
 
 function groupText({ group, aggregated }: Of<'aggregating'>): string {

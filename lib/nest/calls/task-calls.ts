@@ -2,7 +2,7 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import type { EnqueueOptions } from '../../client/types.js';
 import { InvalidHandlerError, InvalidTaskError } from '../../errors.js';
-import type { TaskInfo } from '../../task/info.js';
+import type { ResultOptions } from '../../results/options.js';
 import { requireObject } from '../../validation.js';
 import { ConnectionRegistry } from '../connection/connection.registry.js';
 import { optionsInCall } from '../names/nest.messages.js';
@@ -10,7 +10,12 @@ import { CallerCheck } from './caller-check.js';
 import { calledMethods, type CalledHandler } from './called-handlers.js';
 import type { CallOptions, TasksClass, TasksOf } from './tasks-of.js';
 
-type Enqueue = (args: readonly unknown[], options: CallOptions | undefined) => Promise<TaskInfo>;
+/** @param wait how to wait for the result; `undefined`: it only enqueues */
+type Enqueue = (
+  args: readonly unknown[],
+  options: CallOptions | undefined,
+  wait: ResultOptions | undefined,
+) => Promise<unknown>;
 
 /** Makes what `@InjectTasks` injects. */
 @Injectable()
@@ -50,10 +55,13 @@ export class TaskCalls implements OnModuleInit {
     const { label, metadata, task } = handler;
     const check = metadata.validate === 'both' ? new CallerCheck(handler, tasks, this.moduleRef) : undefined;
     if (check) this.checks.push(check);
-    return (args, options) => {
+    return (args, options, wait) => {
       if (isOptions(args)) throw new InvalidTaskError(optionsInCall(label));
       const { client, options: module } = this.registry.get(metadata.connection, label);
-      const enqueue = () => client.enqueue(task as string, args[0], options as EnqueueOptions<unknown> | undefined);
+      const enqueue = (): Promise<unknown> =>
+        wait
+          ? client.callFor(task, args[0], options ?? {}, wait)
+          : client.enqueue(task as string, args[0], options as EnqueueOptions<unknown> | undefined);
       return check ? check.of(args[0], module.codec).then(enqueue) : enqueue();
     };
   }
@@ -63,9 +71,19 @@ export class TaskCalls implements OnModuleInit {
 function callsWith(enqueues: ReadonlyMap<string, Enqueue>, options: CallOptions | undefined): object {
   const calls: Record<string, unknown> = {
     with: (more: CallOptions): object => callsWith(enqueues, merged(options, more)),
+    call: (wait: ResultOptions = {}): object => methodsOf(enqueues, options, wait),
   };
-  for (const [name, enqueue] of enqueues) calls[name] = (...args: unknown[]) => enqueue(args, options);
-  return calls;
+  return Object.assign(methodsOf(enqueues, options, undefined), calls);
+}
+
+function methodsOf(
+  enqueues: ReadonlyMap<string, Enqueue>,
+  options: CallOptions | undefined,
+  wait: ResultOptions | undefined,
+): Record<string, unknown> {
+  const methods: Record<string, unknown> = {};
+  for (const [name, enqueue] of enqueues) methods[name] = (...args: unknown[]) => enqueue(args, options, wait);
+  return methods;
 }
 
 /** Options would be lost in silence. Not so what `payloads.map(emails.welcome)` passes. */

@@ -1,5 +1,7 @@
 import type { EnqueueOptions } from '../../client/types.js';
+import type { ResultOptions } from '../../results/options.js';
 import type { TaskInfo } from '../../task/info.js';
+import type { Jsonify } from '../../task/jsonify.js';
 import type { HandlerResult, IsContext } from '../decorators/handler-types.js';
 
 /** A class with `@TaskHandler` methods. */
@@ -11,6 +13,7 @@ export type CallOptions = EnqueueOptions<never>;
 /** Names that the methods of Nest have, or those of the calls themselves: no handler is called by them. */
 export const RESERVED_NAMES = [
   'with',
+  'call',
   'then',
   'onModuleInit',
   'onModuleDestroy',
@@ -35,6 +38,20 @@ export type TasksOf<C extends object> = {
    * await this.emails.with({ processIn: '10m', unique: '1h' }).welcome({ userId: 42 });
    */
   with(options: CallOptions): TasksOf<C>;
+  /**
+   * The same methods, which wait for the result of the handler, as `AsynqClient.call` does.
+   *
+   * @example
+   * const { url } = await this.invoices.call({ timeout: '10s' }).render({ orderId });
+   *
+   * @param options how to wait; default: for 30 seconds. Options of the task go before it, with `with`
+   */
+  call(options?: ResultOptions): ResultsOf<C>;
+};
+
+/** The handlers of a class as methods that enqueue, and resolve to the result. See {@link TasksOf}. */
+export type ResultsOf<C extends object> = {
+  readonly [K in keyof C as K extends Reserved ? never : C[K] extends AnyMethod ? K : never]: ResultCall<C[K]>;
 };
 
 type Reserved = (typeof RESERVED_NAMES)[number];
@@ -42,6 +59,10 @@ type AnyMethod = (...args: never[]) => unknown;
 
 type Call<M> = M extends (...args: infer A) => infer R
   ? (...payload: CallArguments<A>) => Promise<TaskInfo<HandlerResult<R>>>
+  : never;
+
+type ResultCall<M> = M extends (...args: infer A) => infer R
+  ? (...payload: CallArguments<A>) => Promise<Jsonify<HandlerResult<R>>>
   : never;
 
 /** The payload among the parameters of a handler: the first that is no TaskContext. */

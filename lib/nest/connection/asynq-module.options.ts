@@ -1,6 +1,7 @@
 import type { Provider } from '@nestjs/common';
 import type { ConnectionInput } from '../../broker/redis/connection/connection-options.js';
 import { InvalidOptionError } from '../../errors.js';
+import { FOREIGN } from '../../foreign-names.js';
 import { checkRedaction, type Redaction } from '../../redaction/rules.js';
 import type { ServerOptions } from '../../server/index.js';
 import type { PayloadCodec } from '../../task/codec.js';
@@ -35,6 +36,11 @@ export interface AsynqModuleOptions extends Acknowledged {
    * would fail again, or `'retry'` like any failure. Default `'archive'`.
    */
   invalidPayload?: InvalidPayloadPolicy;
+  /**
+   * Whether the guards, pipes, interceptors and filters of the whole application (`APP_GUARD`, `useGlobalPipes` …) run for tasks, too.
+   * `false`: only those of the class, the method and the parameters. Default true.
+   */
+  globalEnhancers?: boolean;
   /** How payloads are encoded and decoded, unless a definition has a codec. Default JSON, and bytes as they are. */
   codec?: PayloadCodec;
   /** Default options of every task enqueued here; those of its definition and of the call take precedence. */
@@ -95,6 +101,7 @@ export interface ResolvedModuleOptions extends AsynqModuleOptions {
   readonly autoStart: boolean;
   readonly scheduler: boolean;
   readonly invalidPayload: InvalidPayloadPolicy;
+  readonly globalEnhancers: boolean;
   /** By the name of the queue. */
   readonly queueSettings: ReadonlyMap<string, ResolvedQueueSettings>;
   readonly keyPrefix: string;
@@ -107,6 +114,7 @@ const KNOWN_OPTIONS: readonly (keyof AsynqModuleOptions)[] = [
   'autoStart',
   'scheduler',
   'invalidPayload',
+  'globalEnhancers',
   'codec',
   'defaults',
   'queues',
@@ -128,17 +136,19 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
   requireObject(options, 'AsynqModule options', InvalidOptionError);
   const extra = EXTRAS.find((key) => key in options);
   if (extra) throw new InvalidOptionError(misplacedExtra(extra));
-  rejectUnknownKeys(options, [...KNOWN_OPTIONS, ...EXTRAS], 'AsynqModule option', InvalidOptionError);
+  rejectUnknownKeys(options, [...KNOWN_OPTIONS, ...EXTRAS], 'AsynqModule option', InvalidOptionError, FOREIGN.module);
   const {
     server = {},
     autoStart = true,
     scheduler = true,
+    globalEnhancers = true,
     invalidPayload = 'archive',
     keyPrefix = DEFAULT_KEY_PREFIX,
   } = options;
   if (server !== false) requireObject(server, 'AsynqModule option server (options, or false)', InvalidOptionError);
   if (typeof autoStart !== 'boolean') throw wrongOption('autoStart', autoStart, 'true or false');
   if (typeof scheduler !== 'boolean') throw wrongOption('scheduler', scheduler, 'true or false');
+  if (typeof globalEnhancers !== 'boolean') throw wrongOption('globalEnhancers', globalEnhancers, 'true or false');
   const { tracing } = options;
   if (tracing !== undefined && typeof tracing !== 'boolean') throw wrongOption('tracing', tracing, 'true or false');
   if (options.redact !== undefined) checkRedaction(options.redact, 'AsynqModule option redact');
@@ -151,6 +161,7 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
     server,
     autoStart,
     scheduler,
+    globalEnhancers,
     invalidPayload,
     queueSettings,
     keyPrefix: checkKeyPrefix(keyPrefix),

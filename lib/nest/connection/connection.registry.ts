@@ -12,6 +12,7 @@ import type { Tracing } from '../../tracing/tracing.js';
 import type { EnqueueTransactions } from '../../transactions/enqueue-transactions.js';
 import type { AsynqTaskEvents } from '../events/asynq-task-events.js';
 import type { ResolvedModuleOptions } from './asynq-module.options.js';
+import type { QueueWatch } from './queue-watch.js';
 import { connectionTwice, noConnection, unknownConnection } from '../names/nest.messages.js';
 
 /** Everything that one `AsynqModule.forRoot` creates. */
@@ -30,6 +31,8 @@ export interface Connection {
   readonly redactor: Redactor | undefined;
   /** Writes task events to the stream of the fleet, if the module has the option `eventStream`. */
   readonly eventWriter: EventWriter | undefined;
+  /** Reports queues that get tasks and have no server. */
+  readonly queueWatch: QueueWatch;
   /** What the client asks before it enqueues. */
   readonly transactions: EnqueueTransactions;
 }

@@ -1,4 +1,5 @@
 import { InvalidHandlerError } from '../../errors.js';
+import { FOREIGN } from '../../foreign-names.js';
 import { PERIODIC_OPTION_NAMES, checkPlan, type PeriodicTaskOptions } from '../../scheduler/options.js';
 import { rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
 import { TASK_HANDLER_METADATA } from '../names/nest.constants.js';
@@ -32,7 +33,8 @@ export function PeriodicTask(spec: string, options: PeriodicTaskHandlerOptions =
     const method = requireMethod('PeriodicTask', target, key, descriptor);
     requireObject(options, `${what}: the options of @PeriodicTask`, InvalidHandlerError);
     const known = [...OWN, ...HANDLER_OPTION_NAMES.filter((name) => name !== 'batch'), ...PERIODIC_OPTION_NAMES];
-    rejectUnknownKeys(options, known, `@PeriodicTask option of ${what}:`, InvalidHandlerError);
+    const kind = `@PeriodicTask option of ${what}:`;
+    rejectUnknownKeys(options, known, kind, InvalidHandlerError, FOREIGN.periodic);
     const { type = what, payload, ...rest } = options;
     requireNonBlank(type, `${what}: type`, InvalidHandlerError);
     const { handling, periodic } = splitOptions(rest);

@@ -13,11 +13,23 @@ export function checkEventNames<E extends TaskEventName>(
   if (names.length === 0) throw new Failure(noEvents(what));
   for (const name of names as readonly unknown[]) {
     if ((TASK_EVENT_NAMES as readonly unknown[]).includes(name)) continue;
-    const near = typeof name === 'string' ? (nearest(name, TASK_EVENT_NAMES) ?? sameStem(name)) : undefined;
+    const near =
+      typeof name === 'string' ? (FOREIGN[name] ?? nearest(name, TASK_EVENT_NAMES) ?? sameStem(name)) : undefined;
     throw new Failure(unknownEvent(what, describe(name), near, TASK_EVENT_NAMES.join(', ')));
   }
   return [...new Set(names)];
 }
+
+/** What events of other libraries are called here. */
+const FOREIGN: Readonly<Record<string, TaskEventName>> = {
+  completed: 'succeeded',
+  active: 'started',
+  waiting: 'enqueued',
+  added: 'enqueued',
+  stalled: 'failed',
+  error: 'failed',
+  removed: 'revoked',
+};
 
 /** The event with the same stem as another form of its word: `failure`, `retry`, `success`. */
 const sameStem = (name: string): string | undefined =>

@@ -1,10 +1,13 @@
 import { InvalidHandlerError } from '../../errors.js';
+import { FOREIGN } from '../../foreign-names.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import type { IsFailure, RetryDelay } from '../../task/context.js';
 import { requireCodec, type TaskDefinition } from '../../task/definition.js';
 import type { ReadVersions } from '../../task/payload-versions.js';
+import { readStepsOptions, type StepsOptions } from '../../task/steps-options.js';
 import { pickLimits, TASK_LIMIT_NAMES, type TaskLimits } from '../../task/limits.js';
 import {
+  circleHint,
   describe,
   isBlank,
   rejectUnknownKeys,
@@ -13,7 +16,14 @@ import {
   requireObject,
 } from '../../validation.js';
 import { DEFAULT_CONNECTION, TASK_HANDLER_METADATA } from '../names/nest.constants.js';
-import { batchValidate, blankPattern, notATask, wrongValidate } from '../names/nest.messages.js';
+import {
+  batchInThread,
+  batchValidate,
+  blankPattern,
+  notATask,
+  wrongThread,
+  wrongValidate,
+} from '../names/nest.messages.js';
 import { type BatchHandlerOptions, resolveBatch, type ResolvedBatch } from './batch-option.js';
 import type { BatchHandlerDecorator } from './batch-handler-types.js';
 import type { PeriodicTaskOptions } from '../../scheduler/options.js';
@@ -35,11 +45,18 @@ export interface TaskHandlerOptions<Received = unknown> extends TaskLimits<Recei
    * they return there is not used. Default `handler`.
    */
   validate?: ValidatePolicy;
+  /** How a handler with steps meets tasks that it has begun before a deploy. Default: the definition's. */
+  steps?: StepsOptions;
   /**
    * Makes the method a batch handler: it is called with `(payloads, contexts)` of up to `size` tasks, and returns an array with a result
    * per task, in their order. Default: one call per task.
    */
   batch?: BatchHandlerOptions;
+  /**
+   * Runs the method in a thread of the pool (`server: { threads }`), so that work for the CPU does not keep others waiting, and ends with
+   * its timeout. The thread has an application context of its own. Not with `batch` or `@Steps()`. Default false.
+   */
+  thread?: boolean;
 }
 
 const VALIDATE_POLICIES = ['handler', 'both'] as const;
@@ -56,6 +73,8 @@ export interface TaskHandlerMetadata {
   readonly codec?: PayloadCodec;
   readonly validate?: ValidatePolicy | undefined;
   readonly batch?: ResolvedBatch | undefined;
+  readonly steps?: StepsOptions | undefined;
+  readonly thread?: true | undefined;
   readonly limits?: TaskLimits;
   readonly versions?: ReadVersions | undefined;
   /** Set by `@PeriodicTask`: when tasks for this handler are enqueued. */
@@ -69,6 +88,8 @@ export const HANDLER_OPTION_NAMES = [
   'codec',
   'validate',
   'batch',
+  'steps',
+  'thread',
   ...TASK_LIMIT_NAMES,
 ] as const satisfies readonly (keyof TaskHandlerOptions)[];
 
@@ -110,7 +131,7 @@ export function toMetadata(
 ): TaskHandlerMetadata {
   const definition: Partial<TaskDefinition> | null = typeof task === 'string' ? { type: task } : task;
   if (typeof definition !== 'object' || typeof definition?.type !== 'string') {
-    throw new InvalidHandlerError(notATask(what, describe(task)));
+    throw new InvalidHandlerError(notATask(what, describe(task)) + circleHint(task));
   }
   if (isBlank(definition.type)) throw new InvalidHandlerError(blankPattern(what));
   checkOptions(options, what);
@@ -124,6 +145,8 @@ export function toMetadata(
     codec: options.codec ?? definition.codec,
     validate: options.validate,
     batch: options.batch === undefined ? undefined : resolveBatch(options.batch, limits, what),
+    steps: options.steps ?? definition.stepsOptions,
+    thread: options.thread === true ? true : undefined,
     versions: definition.versions,
     limits,
   };
@@ -138,8 +161,9 @@ function merged(defined: TaskLimits | undefined, given: TaskLimits): TaskLimits 
 
 function checkOptions(options: TaskHandlerOptions, what: string): void {
   requireObject(options, `${what}: the options of @TaskHandler`, InvalidHandlerError);
-  const { connection, retryDelay, isFailure, codec, validate, batch, ...rest } = options;
-  rejectUnknownKeys(rest, HANDLER_OPTION_NAMES, `@TaskHandler option of ${what}`, InvalidHandlerError);
+  const { connection, retryDelay, isFailure, codec, validate, batch, steps, thread, ...rest } = options;
+  const kind = `@TaskHandler option of ${what}:`;
+  rejectUnknownKeys(rest, HANDLER_OPTION_NAMES, kind, InvalidHandlerError, FOREIGN.handler);
   if (connection !== undefined) requireNonBlank(connection, `${what}: connection`, InvalidHandlerError);
   if (retryDelay !== undefined) requireFunction(retryDelay, `${what}: retryDelay`, InvalidHandlerError);
   if (isFailure !== undefined) requireFunction(isFailure, `${what}: isFailure`, InvalidHandlerError);
@@ -147,5 +171,10 @@ function checkOptions(options: TaskHandlerOptions, what: string): void {
   if (validate !== undefined && !VALIDATE_POLICIES.includes(validate)) {
     throw new InvalidHandlerError(wrongValidate(what, describe(validate)));
   }
+  if (steps !== undefined) readStepsOptions(steps, what, InvalidHandlerError);
+  if (thread !== undefined && typeof thread !== 'boolean') {
+    throw new InvalidHandlerError(wrongThread(what, describe(thread)));
+  }
+  if (batch !== undefined && thread) throw new InvalidHandlerError(batchInThread(what));
   if (batch !== undefined && validate === 'both') throw new InvalidHandlerError(batchValidate(what));
 }

@@ -1,9 +1,12 @@
+import 'reflect-metadata';
 import { Injectable, type Type } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { InvalidHandlerError } from '../../errors.js';
 import type { PeriodicSourceMetadata } from '../decorators/periodic-task-source.decorator.js';
 import type { TaskHandlerMetadata } from '../decorators/task-handler.decorator.js';
-import { twoHandlers } from '../names/nest.messages.js';
+import { hiddenMethod, twoHandlers } from '../names/nest.messages.js';
+import { declaredOn } from '../decorators/handler-method.js';
+import { OWN_METADATA } from '../names/nest.constants.js';
 import { HandlerMetadataAccessor } from './handler.metadata-accessor.js';
 import { type DeclaredMethod, methodsOf } from './methods-of.js';
 
@@ -68,6 +71,19 @@ export class HandlerExplorer {
     return found;
   }
 
+  /** The classes of all providers and controllers, with their ancestors. */
+  provided(): Set<object> {
+    const classes = new Set<object>();
+    for (const wrapper of [...this.discovery.getProviders(), ...this.discovery.getControllers()]) {
+      let prototype = prototypeOf(wrapper);
+      for (; prototype && prototype !== Object.prototype; prototype = Object.getPrototypeOf(prototype) as object) {
+        const { constructor } = prototype;
+        if (typeof constructor === 'function') classes.add(constructor);
+      }
+    }
+    return classes;
+  }
+
   private methodsWith<M>(
     wrapper: InstanceWrapper,
     instance: object,
@@ -75,7 +91,9 @@ export class HandlerExplorer {
   ): Discovered<M>[] {
     const instanceClass = classOf(instance);
     const scoped = wrapper.isTransient || !wrapper.isDependencyTreeStatic();
-    return methodsOf(Object.getPrototypeOf(instance) as object | null).flatMap(({ owner, methodName, method }) => {
+    const prototype = Object.getPrototypeOf(instance) as object | null;
+    rejectHidden(prototype, instanceClass);
+    return methodsOf(prototype).flatMap(({ owner, methodName, method }) => {
       const label = `${instanceClass.name}.${methodName}`;
       const common = { wrapper, scoped, instanceClass, owner, methodName, method, label };
       return metadataOf(method).map((metadata) => ({ metadata, ...common }));
@@ -83,11 +101,41 @@ export class HandlerExplorer {
   }
 }
 
+/**
+ * A decorator above ours may have replaced the method by one without our metadata: silently there would be no handler. Another class that
+ * overrides the method without a decorator means it.
+ *
+ * @throws InvalidHandlerError
+ */
+function rejectHidden(prototype: object | null, { name }: Type): void {
+  const overridden = new Set<string>();
+  for (let owner = prototype; owner && owner !== Object.prototype; owner = Object.getPrototypeOf(owner) as object) {
+    const current = Object.getOwnPropertyDescriptors(owner);
+    const hidden = declaredOn(owner).find(
+      ({ methodName, method }) =>
+        !overridden.has(methodName) &&
+        current[methodName]?.value !== method &&
+        !hasOurs(current[methodName]?.value as unknown),
+    );
+    if (hidden) throw new InvalidHandlerError(hiddenMethod(`${name}.${hidden.methodName}`, hidden.decorator));
+    for (const methodName of Object.keys(current)) overridden.add(methodName);
+  }
+}
+
+const hasOurs = (method: unknown): boolean =>
+  typeof method === 'function' &&
+  Reflect.getOwnMetadataKeys(method).some((key) => typeof key === 'string' && key.startsWith(OWN_METADATA));
+
 /** The instance; for a scoped class the object with its prototype that Nest keeps for it. */
 function instanceOf(wrapper: InstanceWrapper): object | undefined {
   if (wrapper.isAlias) return undefined;
   const instance: unknown = wrapper.instance;
   return typeof instance === 'object' && instance !== null ? instance : undefined;
+}
+
+function prototypeOf(wrapper: InstanceWrapper): object | undefined {
+  const instance = instanceOf(wrapper);
+  return instance && (Object.getPrototypeOf(instance) as object | undefined);
 }
 
 const classOf = (instance: object): Type =>

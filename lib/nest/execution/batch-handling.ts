@@ -5,10 +5,11 @@ import { type BatchHandling, FailedTask } from '../../server/index.js';
 import type { TaskContext } from '../../task/context.js';
 import type { ResolvedBatch } from '../decorators/batch-option.js';
 import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
-import { batchBytes } from '../names/nest.messages.js';
+import { batchBytes, batchSteps } from '../names/nest.messages.js';
 import { BatchCall } from './batch-call.js';
 import { batchResults } from './batch-results.js';
 import type { ExceptionFilters } from './exception-filters.js';
+import { explained } from './global-enhancers.js';
 import { judgeFailure, type InvalidPayloadPolicy } from './invalid-payload.js';
 import type { Invoker } from './invoker.js';
 import type { ParamPlan } from './param-plan.js';
@@ -28,6 +29,7 @@ interface BatchParts extends ResolvedBatch {
 export function batchHandling(parts: BatchParts): BatchHandling {
   const { size, wait, plan, handler } = parts;
   if (plan.takesBytes) throw new InvalidHandlerError(batchBytes(handler.label));
+  if (plan.takesSteps) throw new InvalidHandlerError(batchSteps(handler.label));
   return { size, wait, handle: (tasks) => new BatchRun(parts, tasks).run() };
 }
 
@@ -97,7 +99,8 @@ class BatchRun {
     const context = new TaskExecutionContext([payloads, tasks], handler.instanceClass, handler.method);
     const filtered = await filters.apply(error, context, contextId);
     for (const task of tasks) {
-      this.entries.set(task, new FailedTask(judgeFailure(filtered, task.type, settings.invalidPayload)));
+      const failure = explained(filtered, task.type);
+      this.entries.set(task, new FailedTask(judgeFailure(failure, task.type, settings.invalidPayload)));
     }
   }
 }

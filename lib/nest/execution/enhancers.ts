@@ -28,9 +28,9 @@ export function boundEnhancers(
 export class Enhancers {
   constructor(private readonly config: ApplicationConfig) {}
 
-  /** Whether the handler has any enhancer, from its parameters to the application. */
-  wrap(handler: DiscoveredHandler, plan: ParamPlan): boolean {
-    if (plan.custom || plan.pipes.length > 0 || this.anyGlobal()) return true;
+  /** Whether the handler has any enhancer, from its parameters to the application (`usesGlobals`). */
+  wrap(handler: DiscoveredHandler, plan: ParamPlan, usesGlobals: boolean): boolean {
+    if (plan.custom || plan.pipes.length > 0 || (usesGlobals && this.anyGlobal())) return true;
     return KINDS.some((kind) => boundEnhancers(handler, kind).length > 0);
   }
 
@@ -38,7 +38,7 @@ export class Enhancers {
    * Nest creates instances of enhancer classes only for class providers. For values and factories it silently leaves them out,
    * which must not happen to a guard.
    */
-  requireReachable(handler: DiscoveredHandler, plan: ParamPlan): void {
+  requireReachable(handler: DiscoveredHandler, plan: ParamPlan, usesGlobals: boolean): void {
     const { wrapper, label } = handler;
     if (!wrapper.isNotMetatype) return;
     for (const kind of KINDS) {
@@ -47,7 +47,7 @@ export class Enhancers {
       if (!lost) continue;
       throw new InvalidHandlerError(unreachableEnhancer(label, kind.slice(0, -1), (lost as Type).name));
     }
-    if (this.globalPerRequest().some((wrappers) => wrappers.length > 0)) {
+    if (usesGlobals && this.globalPerRequest().some((wrappers) => wrappers.length > 0)) {
       throw new InvalidHandlerError(unreachableScoped(label));
     }
   }

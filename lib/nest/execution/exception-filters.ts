@@ -26,11 +26,12 @@ export class ExceptionFilters {
 
   constructor(
     private readonly handler: DiscoveredHandler,
-    config: ApplicationConfig,
+    /** `undefined`: those of the application are left out. */
+    config: ApplicationConfig | undefined,
     private readonly events: AsynqEvents,
   ) {
-    const globals = config.getGlobalFilters().map((filter) => boundCandidate(handler, filter));
-    const scoped = config.getGlobalRequestFilters().map((wrapper) => ({
+    const globals = (config?.getGlobalFilters() ?? []).map((filter) => boundCandidate(handler, filter));
+    const scoped = (config?.getGlobalRequestFilters() ?? []).map((wrapper) => ({
       catches: catcher(wrapper.metatype as Type),
       instance: (contextId: ContextId) => resolveIn(wrapper.host!, wrapper.token as Type, contextId),
     }));
@@ -44,6 +45,7 @@ export class ExceptionFilters {
    * only) and is reported, while the task keeps its own error.
    */
   async apply(error: unknown, context: TaskExecutionContext, contextId: ContextId): Promise<unknown> {
+    if (hasCode(error, 'ASYNQ_TASK_SUSPENDED')) return error; // nothing has failed
     const filter = this.candidates.find((candidate) => candidate.catches(error));
     if (!filter) return error;
     try {

@@ -13,7 +13,7 @@ export interface ParamMetadata {
 export interface HandlerParam {
   readonly index: number;
   /** `whole`: the payload; `field`: one field of it; `custom`: a parameter decorator of the application. */
-  readonly kind: 'whole' | 'field' | 'task' | 'custom';
+  readonly kind: 'whole' | 'field' | 'task' | 'steps' | 'custom';
   /** The name of the field. */
   readonly data: string | undefined;
   readonly pipes: readonly PipeLike[];
@@ -54,6 +54,7 @@ export function handlerParams(owner: object, methodName: string): HandlerParam[]
 
 function kindOf(type: number, field: string | undefined): HandlerParam['kind'] {
   if (type === PARAM_TYPE.task) return 'task';
+  if (type === PARAM_TYPE.steps) return 'steps';
   if (type !== PARAM_TYPE.payload) return 'custom';
   return field === undefined ? 'whole' : 'field';
 }

@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import type { ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { from, isObservable, mergeAll, Observable, type ObservableInput, type Subscriber } from 'rxjs';
 import { isThenable } from '../../async.js';
+import type { GlobalEnhancers } from './global-enhancers.js';
 
 /** The part of Nest's own consumer that makes the context of interceptors. */
 export interface InterceptorContexts {
@@ -20,7 +21,10 @@ type Next = () => Promise<unknown>;
  * and one resource per interceptor where Nest makes a chain of promises and observables, which takes 5 µs of a task.
  */
 export class Interceptors {
-  constructor(private readonly nest: InterceptorContexts) {}
+  constructor(
+    private readonly nest: InterceptorContexts,
+    private readonly globals: GlobalEnhancers,
+  ) {}
 
   /** As Nest calls it. @param next calls pipes and handler */
   intercept(
@@ -34,25 +38,34 @@ export class Interceptors {
     if (interceptors.length === 0) return next();
     const context = this.nest.createContext(args, instance, callback);
     context.setType(type);
-    return around(interceptors, 0, context, next);
+    return this.around(interceptors, 0, context, next);
   }
-}
 
-function around(
-  interceptors: readonly NestInterceptor[],
-  place: number,
-  context: ExecutionContext,
-  next: Next,
-): Observable<unknown> {
-  const inner = place + 1;
-  const handle =
-    inner < interceptors.length
-      ? () => inContext((subscriber) => around(interceptors, inner, context, next).subscribe(subscriber))
-      : () => inContext((subscriber) => call(next, subscriber));
-  const returned: unknown = interceptors[place]!.intercept(context, { handle });
-  if (isObservable(returned)) return returned;
-  const stream = from(returned as ObservableInput<unknown>); // throws for what is no stream, as Nest does
-  return isThenable(returned) ? stream.pipe(mergeAll() as never) : stream;
+  private around(
+    interceptors: readonly NestInterceptor[],
+    place: number,
+    context: ExecutionContext,
+    next: Next,
+  ): Observable<unknown> {
+    const inner = place + 1;
+    const handle =
+      inner < interceptors.length
+        ? () => inContext((subscriber) => this.around(interceptors, inner, context, next).subscribe(subscriber))
+        : () => inContext((subscriber) => call(next, subscriber));
+    const returned: unknown = this.callOne(interceptors[place]!, context, handle);
+    if (isObservable(returned)) return returned;
+    const stream = from(returned as ObservableInput<unknown>); // throws for what is no stream, as Nest does
+    return isThenable(returned) ? stream.pipe(mergeAll() as never) : stream;
+  }
+
+  private callOne(one: NestInterceptor, context: ExecutionContext, handle: () => Observable<unknown>): unknown {
+    try {
+      return one.intercept(context, { handle });
+    } catch (error) {
+      this.globals.blame('interceptor', one, error);
+      throw error;
+    }
+  }
 }
 
 /** Each subscription runs in the asynchronous context of this call. */

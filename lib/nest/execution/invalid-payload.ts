@@ -2,6 +2,7 @@ import type { ExternalContextCreator } from '@nestjs/core';
 import { InvalidPayloadError, SkipRetry } from '../../errors.js';
 import { hasCode } from '../../error-code.js';
 import { BatchParam } from './batch-call.js';
+import { type GlobalEnhancers, globalPipeOf } from './global-enhancers.js';
 
 /** What happens to a task with an invalid payload. */
 export type InvalidPayloadPolicy = 'archive' | 'retry';
@@ -10,15 +11,20 @@ export type InvalidPayloadPolicy = 'archive' | 'retry';
 const fromPipes = new WeakSet<object>();
 
 /** Nest's context creator; it records the errors that pipes throw, and gives them the payloads of a batch one by one. */
-export function recordPipeErrors(creator: ExternalContextCreator): ExternalContextCreator {
+export function recordPipeErrors(creator: ExternalContextCreator, globals: GlobalEnhancers): ExternalContextCreator {
   const noting = Object.create(creator) as ExternalContextCreator;
   const throughPipes: ExternalContextCreator['getParamValue'] = async (value, metadata, pipes): Promise<unknown> => {
-    try {
-      return await creator.getParamValue(value, metadata, pipes);
-    } catch (error) {
-      if (typeof error === 'object' && error !== null) fromPipes.add(error);
-      throw error;
+    let result: unknown = value;
+    for (const pipe of pipes) {
+      try {
+        result = await creator.getParamValue(result, metadata, [pipe]);
+      } catch (error) {
+        if (typeof error === 'object' && error !== null) fromPipes.add(error);
+        globals.blame('pipe', pipe, error);
+        throw error;
+      }
     }
+    return result;
   };
   noting.getParamValue = (value, metadata, pipes): Promise<unknown> =>
     value instanceof BatchParam
@@ -48,8 +54,15 @@ interface HttpLike {
 /** What a pipe has thrown, as the error of a payload that it refused; it may also have failed for another reason. */
 export const refusalOf = (error: unknown, type: string): unknown =>
   isRefusal(error)
-    ? new InvalidPayloadError(`invalid payload of task "${type}": ${httpMessages(error)}`, { cause: error })
+    ? new InvalidPayloadError(`invalid payload of task "${type}": ${httpMessages(error)}${byGlobal(error)}`, {
+        cause: error,
+      })
     : error;
+
+function byGlobal(error: object): string {
+  const pipe = globalPipeOf(error);
+  return pipe === undefined ? '' : ` (refused by the global pipe ${pipe})`;
+}
 
 /** Whether the pipe refused the payload; it may also fail for another reason, such as its database. */
 function isRefusal(error: unknown): error is HttpLike {

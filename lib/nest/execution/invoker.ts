@@ -3,6 +3,7 @@ import { ContextIdFactory, type ContextId, type ExternalContextCreator } from '@
 import { ASYNQ_CONTEXT_TYPE, TASK_PARAMS_METADATA } from '../names/nest.constants.js';
 import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 import type { HandlerMethod } from '../discovery/methods-of.js';
+import type { GlobalEnhancers } from './global-enhancers.js';
 import { forHandler } from './nest-pipeline.js';
 import { taskParamsFactory, type ParamPlan } from './param-plan.js';
 import { ScopedInstances } from './scoped-instances.js';
@@ -13,14 +14,22 @@ type Invoke = (payload: unknown, context: unknown) => unknown;
 /** Returns what to call for a task or a batch, and the context id of the call. */
 export type Invoker = (context: object) => { readonly contextId: ContextId; readonly invoke: Invoke };
 
+/** How the methods of one connection are called. */
+export interface Pipeline {
+  readonly creators: ExternalContextCreator;
+  readonly globals: GlobalEnhancers;
+  /** Whether guards, interceptors and pipes of the whole application run. */
+  readonly usesGlobals: boolean;
+}
+
 /** @param wrapped whether the method has guards, interceptors or pipes */
 export function invokerOf(
-  creators: ExternalContextCreator,
+  { creators, globals, usesGlobals }: Pipeline,
   handler: DiscoveredHandler,
   plan: ParamPlan,
   wrapped: boolean,
 ): Invoker {
-  const creator = forHandler(creators, handler);
+  const creator = forHandler(creators, handler, globals, usesGlobals);
   const invokeOn = (instance: object, contextId?: ContextId): Invoke =>
     wrapped ? throughNest(creator, handler, instance, contextId) : (...args) => plan.call(instance, ...args);
   if (!handler.scoped) {

@@ -13,6 +13,8 @@ export interface ParamPlan {
   readonly decodes: boolean;
   /** Whether a parameter gets the stored bytes. */
   readonly takesBytes: boolean;
+  /** Whether a parameter gets the steps of the task. */
+  readonly takesSteps: boolean;
   /** The pipes of parameters. */
   readonly pipes: readonly PipeLike[];
   /** Whether there are parameter decorators of the application, which need an execution context. */
@@ -39,6 +41,7 @@ export const taskParamsFactory: ParamsFactory = {
 
 function extractor(type: number, data: unknown): Extract {
   if (type === PARAM_TYPE.task) return (_, task) => task;
+  if (type === PARAM_TYPE.steps) return (_, task) => (task as TaskContext).steps;
   if (type === PARAM_TYPE.bytes) return (_, task) => (task as TaskContext).payload;
   if (type !== PARAM_TYPE.payload) return () => undefined;
   if (typeof data !== 'string') return (payload) => payload;
@@ -66,6 +69,7 @@ export function planParams(owner: object, methodName: string, isBatch: boolean):
   return {
     decodes: keys.some((key) => typeOfKey(key) === PARAM_TYPE.payload),
     takesBytes: keys.some((key) => typeOfKey(key) === PARAM_TYPE.bytes),
+    takesSteps: keys.some((key) => typeOfKey(key) === PARAM_TYPE.steps),
     pipes: Object.values(params).flatMap(({ pipes }) => pipes ?? []),
     custom: keys.some(isCustom),
     own: keys.filter((key) => !isCustom(key)).length,

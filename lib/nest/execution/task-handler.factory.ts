@@ -11,11 +11,12 @@ import type { PayloadCodec } from '../../task/codec.js';
 import type { TaskContext } from '../../task/context.js';
 import { type ReadVersions, upgraded } from '../../task/payload-versions.js';
 import { PAYLOAD_VERSION_HEADER, payloadVersion } from '../../wire/payload-version.js';
-import { bytesOfVersion, wrongVersion } from '../names/nest.messages.js';
+import { bytesOfVersion, stepsInThread, wrongVersion } from '../names/nest.messages.js';
 import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 import { batchHandling } from './batch-handling.js';
 import { Enhancers } from './enhancers.js';
 import { ExceptionFilters } from './exception-filters.js';
+import { explained, GlobalEnhancers } from './global-enhancers.js';
 import { judgeFailure, recordPipeErrors, undecodable, type InvalidPayloadPolicy } from './invalid-payload.js';
 import { invokerOf } from './invoker.js';
 import { planParams, type ParamPlan } from './param-plan.js';
@@ -26,6 +27,8 @@ export interface HandlerSettings {
   readonly codec: PayloadCodec;
   readonly invalidPayload: InvalidPayloadPolicy;
   readonly events: AsynqEvents;
+  /** Whether guards, pipes, interceptors and filters of the whole application run for tasks. */
+  readonly globalEnhancers: boolean;
 }
 
 type Handle = SingleHandlerEntry['handle'];
@@ -33,29 +36,33 @@ type Handle = SingleHandlerEntry['handle'];
 /** Creates the handlers of the server from discovered methods: called directly without enhancers, else through Nest's pipeline. */
 @Injectable()
 export class TaskHandlerFactory {
-  private readonly creator: ExternalContextCreator;
+  private readonly creators: ExternalContextCreator;
+  private readonly globals: GlobalEnhancers;
 
   constructor(
     creator: ExternalContextCreator,
     private readonly config: ApplicationConfig,
     private readonly enhancers: Enhancers,
   ) {
-    this.creator = recordPipeErrors(creator);
+    this.globals = new GlobalEnhancers(config);
+    this.creators = recordPipeErrors(creator, this.globals);
   }
 
   create(handler: DiscoveredHandler, settings: HandlerSettings): TaskHandlerEntry {
     const { pattern, retryDelay, isFailure, limits, versions, batch, codec = settings.codec } = handler.metadata;
     const plan = planParams(handler.owner, handler.methodName, batch !== undefined);
-    this.enhancers.requireReachable(handler, plan);
+    const { globalEnhancers: usesGlobals } = settings;
+    this.enhancers.requireReachable(handler, plan, usesGlobals);
     if (versions && plan.takesBytes) throw new InvalidHandlerError(bytesOfVersion(handler.label));
+    if (handler.metadata.thread && plan.takesSteps) throw new InvalidHandlerError(stepsInThread(handler.label));
     const read = plan.decodes ? decoder(codec, versions) : (task: TaskContext) => task.payload;
-    const wrapped = this.enhancers.wrap(handler, plan);
+    const wrapped = this.enhancers.wrap(handler, plan, usesGlobals);
     const cost = costOf(handler, codec, settings);
     const limitKey = limitKeyOfTasks(handler, codec, settings);
-    const entry = { pattern, retryDelay, isFailure, limits, cost, limitKey, version: versions?.version };
+    const steps = handler.metadata.steps ?? (plan.takesSteps ? {} : undefined);
+    const entry = { pattern, retryDelay, isFailure, limits, cost, limitKey, version: versions?.version, steps };
     if (batch) {
-      const invoker = invokerOf(this.creator, handler, plan, wrapped);
-      const filters = new ExceptionFilters(handler, this.config, settings.events);
+      const { invoker, filters } = this.pipelineOf(handler, plan, settings, wrapped);
       return { ...entry, batch: batchHandling({ handler, plan, read, invoker, filters, settings, ...batch }) };
     }
     const handle =
@@ -63,6 +70,15 @@ export class TaskHandlerFactory {
         ? this.throughPipeline(handler, plan, read, settings, wrapped)
         : direct(handler, plan, read, settings);
     return { ...entry, handle };
+  }
+
+  private pipelineOf(handler: DiscoveredHandler, plan: ParamPlan, settings: HandlerSettings, wrapped: boolean) {
+    const { globalEnhancers: usesGlobals, events } = settings;
+    const { creators, globals, config } = this;
+    return {
+      invoker: invokerOf({ creators, globals, usesGlobals }, handler, plan, wrapped),
+      filters: new ExceptionFilters(handler, usesGlobals ? config : undefined, events),
+    };
   }
 
   /** A handler with guards, interceptors, pipes or filters, or with an instance per task. */
@@ -73,8 +89,7 @@ export class TaskHandlerFactory {
     settings: HandlerSettings,
     wrapped: boolean,
   ): Handle {
-    const filters = new ExceptionFilters(handler, this.config, settings.events);
-    const invoker = invokerOf(this.creator, handler, plan, wrapped);
+    const { invoker, filters } = this.pipelineOf(handler, plan, settings, wrapped);
     return async (task) => {
       let payload: unknown = task.payload;
       const { contextId, invoke } = invoker(task);
@@ -84,7 +99,8 @@ export class TaskHandlerFactory {
         return isObservable(result) ? await lastValueFrom(result) : result; // its last value, as everywhere in Nest
       } catch (error) {
         const context = new TaskExecutionContext([payload, task], handler.instanceClass, handler.method);
-        throw judgeFailure(await filters.apply(error, context, contextId), task.type, settings.invalidPayload);
+        const failure = explained(await filters.apply(error, context, contextId), task.type);
+        throw judgeFailure(failure, task.type, settings.invalidPayload);
       }
     };
   }

@@ -1,4 +1,5 @@
 /** Fixed texts, not symbols or random ids: two copies of this package in one process see each other's decorators. */
+export const OWN_METADATA = 'nestjs-asynq:';
 export const TASK_HANDLER_METADATA = 'nestjs-asynq:task-handlers';
 export const PERIODIC_SOURCE_METADATA = 'nestjs-asynq:periodic-source';
 export const TASK_AGGREGATOR_METADATA = 'nestjs-asynq:task-aggregators';
@@ -6,6 +7,10 @@ export const TASK_EVENT_METADATA = 'nestjs-asynq:task-events';
 export const CONSOLE_ACTION_METADATA = 'nestjs-asynq:console-actions';
 export const TASK_PARAMS_METADATA = 'nestjs-asynq:task-params';
 export const TASKS_TOKEN_METADATA = 'nestjs-asynq:tasks-token';
+/** On a prototype: its methods that have a decorator of ours. */
+export const DECLARED_METADATA = 'nestjs-asynq:declared';
+/** On the global object: the classes with such methods. */
+export const DECLARED_CLASSES_METADATA = 'nestjs-asynq:declared-classes';
 export const INJECTED_TASKS_METADATA = 'nestjs-asynq:injected-tasks';
 
 /** The name of the unnamed connection. */
@@ -35,4 +40,4 @@ export const NEST_METADATA = {
  * Kinds of parameters with Nest's numbers (RouteParamtypes), so that pipes treat a payload like an HTTP body: a ValidationPipe
  * validates `body` and ignores what pipes call `custom` (every other number used here).
  */
-export const PARAM_TYPE = { task: 0, payload: 3, bytes: 12 } as const;
+export const PARAM_TYPE = { task: 0, steps: 1, payload: 3, bytes: 12 } as const;

@@ -48,6 +48,10 @@ export const onStaticMethod = (what: string, decorator: string): string =>
 export const unnamedMethod = (what: string, decorator: string): string =>
   `${what}: @${decorator} needs a method with a text name, not a symbol`;
 
+export const hiddenMethod = (label: string, decorator: string): string =>
+  `${label}: a decorator above @${decorator} replaces the method, and so hides it; put @${decorator} above that decorator, or have ` +
+  'that one copy the metadata of the method';
+
 export const notAParameter = (decorator: string, what: string): string =>
   `@${decorator}() belongs on a parameter of a handler method, not on the constructor of ${what}`;
 
@@ -96,6 +100,22 @@ export const unreachableEnhancer = (handler: string, kind: string, enhancer: str
 export const unreachableScoped = (handler: string): string =>
   `${handler}: the request-scoped guards, interceptors, pipes or filters of the application cannot be created for it, because its ` +
   'provider is a value or a factory; provide the handler as a class';
+
+const forHttp = (kind: string): string => {
+  const begin = kind === 'guard' ? 'return true' : 'return next.handle()';
+  const leave = 'leave those of the application out: globalEnhancers: false of AsynqModule';
+  return kind === 'pipe' ? leave : `begin it with if (isAsynqContext(context)) ${begin}, or ${leave}`;
+};
+
+export const guardRefused = (guard: string, type: string, isGlobal: boolean): string =>
+  `Forbidden resource: the ${isGlobal ? 'global ' : ''}guard ${guard} refused task "${type}"` +
+  (isGlobal ? `; if it is for HTTP, ${forHttp('guard')}` : '');
+
+export const globalEnhancerFailed = (
+  { kind, name }: { readonly kind: string; readonly name: string },
+  type: string,
+  message: string,
+): string => `the global ${kind} ${name} failed for task "${type}": ${message}; if it is for HTTP, ${forHttp(kind)}`;
 
 export const noServer = (name: string): string =>
   `the connection "${name}" has no server: its option server is false, so this process only produces tasks`;
@@ -165,6 +185,9 @@ export const batchValidate = (what: string): string =>
 export const batchBytes = (label: string): string =>
   `${label} is a batch handler, whose payloads are an array; take the bytes from the contexts: tasks.map(({ payload }) => payload)`;
 
+export const batchSteps = (label: string): string =>
+  `${label} is a batch handler, and steps are those of one task; handle the tasks one by one, without batch`;
+
 export const batchDurable = (label: string): string =>
   `${label} is a batch handler with a durable instance, which belongs to one tenant, and the tasks of a call may belong to several; ` +
   'change the scope of its class, or handle the tasks one by one';
@@ -179,3 +202,29 @@ export const wrongBatchResults = (label: string, got: string, tasks: number): st
 
 export const contextOfBatch = (tasks: number): string =>
   `getTaskContext is for one task, and this is a batch of ${tasks}; use getTaskContexts, which returns an array for both`;
+
+export const wrongThread = (what: string, value: string): string =>
+  `${what}: thread is ${value}; it must be true or false`;
+
+export const batchInThread = (what: string): string =>
+  `${what} has the options batch and thread; a thread runs one task at a time: leave one of them out`;
+
+export const stepsInThread = (label: string): string =>
+  `${label} has steps and thread: true; steps are stored by the server, so call them in a handler without a thread, and give the heavy part a task of its own`;
+
+export const noStepsInThread = (type: string): string =>
+  `task "${type}" runs in a thread, which has no steps, batches and workflows`;
+
+export const noThreads = (label: string): string =>
+  `${label} has thread: true, and the server has no threads: give server: { threads: { module } } the URL or the path of the file with its module`;
+
+export const codecInThread = (label: string): string =>
+  `${label} runs in a thread, which cannot get the codec of the module; give its definition, or @TaskHandler, the codec`;
+
+export const noThreadHandler = (pattern: string): string =>
+  `the module of the threads has no handler with thread: true for "${pattern}": list its class under the providers of that module`;
+
+export const noModuleInFile = (file: string, name?: string): string =>
+  name === undefined
+    ? `${file} exports no module, or several: export one class with @Module(), or say which with the option export of threads`
+    : `${file} exports no module "${name}"`;

@@ -39,7 +39,7 @@ export class OperationsService {
   }
 
   /** Drains every server. @throws InvalidOptionError for an invalid timeout */
-  async drain(timeout: Duration | undefined = this.options.drainTimeout) {
+  async drain(timeout: Duration | string | undefined = this.options.drainTimeout) {
     const milliseconds = timeout === undefined ? Infinity : parseDuration(timeout, 'timeout');
     const servers = this.connections
       .all()

@@ -1,17 +1,22 @@
 import { floorSeconds } from '../../clock.js';
 import type { Lease, LeasedTask, Settlement } from '../../broker/broker.js';
 import type { Watcher } from '../../broker/links.js';
-import { AsynqError, LeaseExpiredError, NotAMemberError, NotAStepError } from '../../errors.js';
+import { AsynqError, InvalidStepError, LeaseExpiredError, NotAMemberError, NotAStepError } from '../../errors.js';
 import type { TaskOutcomeKind } from '../../events/events.js';
 import type { TaskBatch } from '../../task/batch.js';
 import type { TaskContext } from '../../task/context.js';
+import type { TaskSteps } from '../../task/steps.js';
 import type { WorkflowContext } from '../../task/workflow-context.js';
 import type { ProcessSpan } from '../../tracing/tracing.js';
+import { batchOfCallback } from '../../wire/batch-callback.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
 import type { TaskMessage } from '../../wire/message.js';
 import { type Charge, noCosts, requireSpent } from './charge.js';
 import type { TaskHandlerEntry } from './handler.js';
 import type { AttemptServices } from './attempt-services.js';
+import { HandlerSteps } from './handler-steps.js';
+import { StepReports } from './step-observer.js';
+import { TaskNotes } from './task-notes.js';
 
 /** asynq's fallback for a message with neither timeout nor deadline (wire-protocol 5.4). */
 const DEFAULT_TIMEOUT_SECONDS = 30 * 60;
@@ -54,6 +59,10 @@ export class ActiveTask implements TaskContext {
   heldAt = -1;
   /** How many tasks of its queue this server has held before. */
   heldNumber = 0;
+  /** Made when the handler asks for its steps. */
+  handlerSteps: HandlerSteps | undefined;
+  /** Made when the handler says something. */
+  private notes: TaskNotes | undefined;
   private controller: AbortController | undefined;
   private abortReason: AsynqError | undefined;
 
@@ -121,6 +130,10 @@ export class ActiveTask implements TaskContext {
     return this.abortReason;
   }
 
+  get isOver(): boolean {
+    return this.verdict !== undefined || this.lost;
+  }
+
   /** Asks the handler to stop; the first reason stands. */
   abort(reason: AsynqError): void {
     if (this.abortReason) return;
@@ -133,10 +146,43 @@ export class ActiveTask implements TaskContext {
     if (!(await this.services.results.write(this.lease, result))) throw failedToWrite(new LeaseExpiredError());
   }
 
+  progress(fraction: number, text?: string): void {
+    this.openNotes?.progress(fraction, text);
+  }
+
+  log(text: string): void {
+    this.openNotes?.log(text);
+  }
+
+  emit(chunk: unknown): void {
+    this.openNotes?.emit(chunk);
+  }
+
+  /** Takes nothing more that the handler says. Resolves when that is stored; `undefined`: it is. */
+  closeNotes(): Promise<unknown> | undefined {
+    return this.notes?.close();
+  }
+
   spent(amount: number): void {
     if (!this.handler?.cost) throw noCosts(this.type);
     const whole = requireSpent(amount, this.type);
     if (this.charge) this.charge.spent = whole;
+  }
+
+  get steps(): TaskSteps {
+    return this.stepsOfHandler;
+  }
+
+  /** Made when it is first asked for. @throws InvalidStepError in a batch handler */
+  get stepsOfHandler(): HandlerSteps {
+    if (this.handler?.batch) throw new InvalidStepError(`task "${this.type}" has a batch handler, which has no steps`);
+    return (this.handlerSteps ??= this.makeSteps());
+  }
+
+  private makeSteps(): HandlerSteps {
+    const { steps, events } = this.services;
+    const observer = new StepReports(this, { events, clock: steps.clock });
+    return new HandlerSteps({ ...steps, observer }, this, this.handler?.steps);
   }
 
   get isMember(): boolean {
@@ -146,8 +192,9 @@ export class ActiveTask implements TaskContext {
   get batch(): TaskBatch {
     const link = this.linkOf('b');
     const { contexts } = this.services;
-    if (!link || !contexts) throw new NotAMemberError(this);
-    return contexts.batchOf(link.to, link.batch);
+    const batch = link ? { queue: link.to, id: link.batch } : batchOfCallback(this.message.headers);
+    if (!batch || !contexts) throw new NotAMemberError(this);
+    return contexts.batchOf(batch, link !== undefined);
   }
 
   get isStep(): boolean {
@@ -169,6 +216,12 @@ export class ActiveTask implements TaskContext {
 
   linkOf<K extends Watcher['k']>(kind: K): Extract<Watcher, { k: K }> | undefined {
     return this.links?.find(({ k }) => k === kind) as Extract<Watcher, { k: K }> | undefined;
+  }
+
+  /** `undefined`: the attempt is over, and what its handler says still is for nobody. */
+  private get openNotes(): TaskNotes | undefined {
+    if (this.verdict || this.lost) return undefined;
+    return (this.notes ??= new TaskNotes(this.services.notes, this.lease));
   }
 
   private requireRunning(): void {

@@ -47,7 +47,7 @@ export class Admission {
     const expiry = task.message.headers && passedExpiry(task);
     if (expiry) return this.expire(task, expiry);
     const handler = (task.handler = mux.find(task.type));
-    if (!handler) return this.admitted.refuse(task, new HandlerNotFoundError(task.type));
+    if (!handler) return this.admitted.refuse(task, new HandlerNotFoundError(task.type, mux.nearest(task.type)));
     const newer = task.message.headers && newerPayloads.waitlistOf(task, handler);
     if (newer) return this.defer(task, newer);
     const limiter = limiters.of(handler, task);

@@ -1,5 +1,6 @@
 import type { IsFailure, RetryDelay, TaskContext } from '../../task/context.js';
 import type { TaskLimits } from '../../task/limits.js';
+import type { StepsOptions } from '../../task/steps-options.js';
 
 /** A handler: the tasks it runs, what to call, and what it decides about failures. */
 export type TaskHandlerEntry = SingleHandlerEntry | BatchHandlerEntry;
@@ -24,6 +25,8 @@ interface HandlerSettings {
   readonly isFailure?: IsFailure;
   /** The newest version of payloads that it knows. Default 1. */
   readonly version?: number | undefined;
+  /** That it has steps, and how they meet what is stored. Default: it may have some, and nothing is known of them. */
+  readonly steps?: StepsOptions | undefined;
   /** Limits of its own, besides those of server and queue. */
   readonly limits?: TaskLimits;
   /** What a task costs of the rate among the limits. Default: 1. */

@@ -1,5 +1,5 @@
 import { InvalidHandlerError } from '../../errors.js';
-import { isBlank } from '../../validation.js';
+import { isBlank, nearest } from '../../validation.js';
 import type { TaskHandlerEntry } from './handler.js';
 
 /** Types are few, unless an application puts ids into them. */
@@ -12,6 +12,7 @@ const MAX_CACHED_LOOKUPS = 1_000;
 export class Mux {
   private readonly exact = new Map<string, TaskHandlerEntry>();
   private readonly byLength: TaskHandlerEntry[];
+  private readonly nearby = new Map<string, string | undefined>();
   private readonly lookups = new Map<string, TaskHandlerEntry | undefined>();
 
   /** @throws InvalidHandlerError for a blank pattern or two handlers of one pattern */
@@ -42,5 +43,14 @@ export class Mux {
     if (this.lookups.size >= MAX_CACHED_LOOKUPS) this.lookups.clear();
     this.lookups.set(type, entry);
     return entry;
+  }
+
+  /** The pattern that a type without a handler most likely means. */
+  nearest(type: string): string | undefined {
+    if (!this.nearby.has(type)) {
+      if (this.nearby.size >= MAX_CACHED_LOOKUPS) this.nearby.clear();
+      this.nearby.set(type, nearest(type, this.exact.keys()));
+    }
+    return this.nearby.get(type);
   }
 }

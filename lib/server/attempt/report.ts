@@ -1,3 +1,4 @@
+import type { Settlement } from '../../broker/broker.js';
 import type { Clock } from '../../clock.js';
 import type { AsynqEventMap, AsynqEvents, TaskOutcomeKind } from '../../events/events.js';
 import type { ActiveTask } from './active-task.js';
@@ -41,7 +42,13 @@ function finishOf(task: ActiveTask, outcome: TaskOutcomeKind, clock: Clock): Asy
     result: verdict?.result,
     error: verdict?.error ?? task.aborted,
     waited,
-    retryAt: settlement?.kind === 'retry' ? new Date(settlement.retryAt * 1000) : undefined,
+    retryAt: nextAt(settlement),
     duration: Math.max(0, (task.endedAt || clock.now()) - task.startedAt),
   };
+}
+
+/** When the task runs again; undefined when that is not known. */
+function nextAt(settlement: Settlement | undefined): Date | undefined {
+  if (settlement?.kind === 'retry') return new Date(settlement.retryAt * 1000);
+  return settlement?.kind === 'sleep' ? new Date(settlement.wakeAt * 1000) : undefined;
 }

@@ -2,13 +2,23 @@ import { LEASE_SECONDS, type LeasedTask, type StoredResult } from '../../broker/
 import { TECHNICAL_RETENTION } from '../../broker/links.js';
 import { ceilSeconds, floorSeconds, toDate, type Clock } from '../../clock.js';
 import { findCode, hasCode } from '../../error-code.js';
-import { LeaseExpiredError, TaskExpiredError } from '../../errors.js';
+import {
+  LeaseExpiredError,
+  SuspensionSwallowedError,
+  TaskCrashedError,
+  TaskExpiredError,
+  TaskUndoneError,
+} from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
-import type { Expiry } from '../../wire/expiry.js';
+import { type Crash, CRASHES_HEADER, crashInWords, withCrash } from '../../wire/crashes.js';
+import { type Expiry, EXPIRY_HEADER } from '../../wire/expiry.js';
+import { beginUndoing, endUndoing, isUndoing } from '../../wire/undoing.js';
 import type { TaskMessage } from '../../wire/message.js';
 import { ActiveTask, type Verdict } from './active-task.js';
 import type { AttemptServices } from './attempt-services.js';
 import { errorText } from './error-text.js';
+import { type HandlerSteps, type Suspension, undoCheckpoint } from './handler-steps.js';
+import type { UndoRecord } from './checkpoint.js';
 import type { Hooks } from './hooks.js';
 import type { Mux } from './mux.js';
 
@@ -21,6 +31,8 @@ export interface VerdictOptions {
   readonly mux: Mux;
   readonly services: AttemptServices;
   readonly hooks: Hooks;
+  /** How often the server of a task may die before the task is archived. */
+  readonly maxCrashes: number;
 }
 
 /**
@@ -31,7 +43,11 @@ export class Verdicts {
   constructor(private readonly options: VerdictOptions) {}
 
   success(task: ActiveTask, result: unknown): Verdict {
-    const { lease, message } = task;
+    const { lease, message, handlerSteps } = task;
+    const goesOn = handlerSteps?.mustGoOnUndoing;
+    if (goesOn && !isUndoing(message)) return this.undo(task, goesOn.error, goesOn.outcome);
+    if (handlerSteps?.suspension) return this.failure(task, new SuspensionSwallowedError(handlerSteps.suspension.step));
+    if (handlerSteps?.leftOver) return this.failure(task, handlerSteps.leftOver);
     if (message.retention <= 0 || message.retention === TECHNICAL_RETENTION) {
       const uniqueKey = message.uniqueKey;
       if (!task.links) return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey }, result };
@@ -39,9 +55,9 @@ export class Verdicts {
       if (first?.k === 'b' && task.links.length === 1) {
         return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey, member: first.batch }, result };
       }
-      // A run keeps the results of its steps; nobody else who waits reads them.
+      // A run keeps the results of its steps, and a handler those of tasks that it calls; nobody else who waits reads them.
       const step = task.linkOf('r');
-      const kept = step && this.encoded(task, result);
+      const kept = step || task.linkOf('s') ? this.encoded(task, result) : undefined;
       return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey, result: kept, step }, result };
     }
     const completedAt = floorSeconds(this.options.clock.now());
@@ -56,6 +72,15 @@ export class Verdicts {
   }
 
   failure(task: ActiveTask, error: unknown): Verdict {
+    const { undone, suspension, mustGoOnUndoing } = task.handlerSteps ?? {};
+    if (undone) return this.undone(task, undone);
+    if (mustGoOnUndoing && !isUndoing(task.message))
+      return this.undo(task, mustGoOnUndoing.error, mustGoOnUndoing.outcome);
+    if (suspension && hasCode(error, 'ASYNQ_TASK_SUSPENDED')) return this.suspended(task, suspension);
+    const swallows = task.handlerSteps?.swallows;
+    if (suspension && swallows && !hasCode(error, 'ASYNQ_SUSPENSION_SWALLOWED') && !task.aborted) {
+      return this.failure(task, new SuspensionSwallowedError(suspension.step, error));
+    }
     if (!hasCode(error, 'ASYNQ_POSTPONE_TASK')) this.options.hooks.onError(task, error);
     return this.decide(task, error, this.options.clock.now());
   }
@@ -63,14 +88,19 @@ export class Verdicts {
   /**
    * The server of a task went away: asynq's failure path without the error hook. The retry delay
    * counts from that server's last sign of life, so that the minute until it was missed is not
-   * waited twice. A task that kills one server after the other backs off all the same.
+   * waited twice. A task that kills one server after the other backs off all the same, and is archived at `maxCrashes`.
    */
-  leaseExpired(leased: LeasedTask): Verdict {
-    const { services, clock, mux } = this.options;
-    const task = new ActiveTask(services, leased, clock.now());
+  leaseExpired({ lease, message }: LeasedTask, crash: Omit<Crash, 'at'>): Verdict {
+    const { services, clock, mux, maxCrashes } = this.options;
+    const at = (lease.expiresAt - LEASE_SECONDS) * 1000;
+    const { headers, crashes } = withCrash(message.headers, { at, ...crash });
+    const task = new ActiveTask(services, { lease, message: { ...message, headers } }, clock.now());
     task.handler = mux.find(task.type);
-    const lastSeenAt = (task.lease.expiresAt - LEASE_SECONDS) * 1000;
-    return this.decide(task, new LeaseExpiredError(), lastSeenAt);
+    const isSuspect = crashes.count >= maxCrashes;
+    const error = isSuspect
+      ? new TaskCrashedError(crashes.count, crashes.last.map(crashInWords))
+      : new LeaseExpiredError();
+    return this.decide(task, error, at);
   }
 
   /**
@@ -81,6 +111,43 @@ export class Verdicts {
     return { outcome: 'requeued', settlement: { kind: 'requeue', lease } };
   }
 
+  /** The handler goes on later: nothing has failed, so no hook is called. */
+  private suspended({ lease, message }: ActiveTask, { step: _, ...sleep }: Suspension): Verdict {
+    return { outcome: 'suspended', settlement: { kind: 'sleep', lease, ...sleep, message: asBegun(message) } };
+  }
+
+  /**
+   * Whether the task, which has failed for good, has steps that are to be undone. What is not known is so: the handler is called once more, and
+   * finds that there is nothing to undo.
+   */
+  private mustUndo({ message, handler, handlerSteps }: ActiveTask): boolean {
+    if (isUndoing(message)) return false;
+    return handlerSteps?.hasCompensations ?? (handler?.steps !== undefined && !handler.batch);
+  }
+
+  /** The handler is called again, to undo its steps. */
+  private undo(task: ActiveTask, reason: string, outcome: UndoRecord['outcome'], error?: unknown): Verdict {
+    const now = this.options.clock.now();
+    const checkpoint = undoCheckpoint({ error: reason, outcome, at: now }, task.handlerSteps);
+    const message = beginUndoing({ ...task.message, errorMsg: reason, lastFailedAt: floorSeconds(now) });
+    const sleep = {
+      kind: 'sleep',
+      lease: task.lease,
+      wakeAt: floorSeconds(now),
+      message,
+      checkpoint,
+      atOnce: true,
+    } as const;
+    return { outcome: 'suspended', settlement: sleep, error };
+  }
+
+  /** The task ends as it would have ended before its steps were undone. */
+  private undone(task: ActiveTask, { error: reason, outcome, steps }: NonNullable<HandlerSteps['undone']>): Verdict {
+    const error = new TaskUndoneError(reason, steps);
+    if (outcome === 'revoke') return this.revoke(task, error);
+    return this.archive(task, error, steps.length > 0 ? `; undone: ${steps.join(', ')}` : '');
+  }
+
   /** A limit was reached before the attempt began. */
   wait({ lease }: ActiveTask, waitlist: string): Verdict {
     return { outcome: 'postponed', settlement: { kind: 'wait', lease, waitlist } };
@@ -89,7 +156,7 @@ export class Verdicts {
   /** No attempt began in time: nothing has failed, so no hook is called. */
   expired(task: ActiveTask, { at, policy }: Expiry): Verdict {
     const error = new TaskExpiredError(toDate(at), new Date(task.startedAt));
-    return policy === 'drop' ? this.revoke(task, error) : this.archive(task, error);
+    return policy === 'drop' ? this.revokeAtOnce(task, error) : this.archiveAtOnce(task, error);
   }
 
   /** The message cannot be decoded: it is stored as it is. */
@@ -107,6 +174,9 @@ export class Verdicts {
         return this.revoke(task, error);
       case task.retried >= task.maxRetry:
       case hasCode(error, 'ASYNQ_SKIP_RETRY'):
+      case error instanceof TaskCrashedError:
+      case hasCode(error, 'ASYNQ_INVALID_STEP'):
+      case hasCode(error, 'ASYNQ_STEP_FAILED'):
         return this.archive(task, error);
       case this.isPastDeadline(task):
         return this.archive(
@@ -130,7 +200,11 @@ export class Verdicts {
     return { outcome: 'postponed', settlement, error };
   }
 
-  private revoke({ lease, message, links }: ActiveTask, error: unknown): Verdict {
+  private revoke(task: ActiveTask, error: unknown): Verdict {
+    return this.mustUndo(task) ? this.undo(task, errorText(error), 'revoke', error) : this.revokeAtOnce(task, error);
+  }
+
+  private revokeAtOnce({ lease, message, links }: ActiveTask, error: unknown): Verdict {
     const settlement = {
       kind: 'done',
       lease,
@@ -148,10 +222,16 @@ export class Verdicts {
 
   /** @param note what to add to the text of the error */
   private archive(task: ActiveTask, error: unknown, note = ''): Verdict {
+    if (this.mustUndo(task)) return this.undo(task, errorText(error) + note, 'archive', error);
+    return this.archiveAtOnce(task, error, note);
+  }
+
+  private archiveAtOnce(task: ActiveTask, error: unknown, note = ''): Verdict {
     const failed = this.failed(task, error);
-    const message = note === '' ? failed : { ...failed, errorMsg: failed.errorMsg + note };
+    const message = endUndoing(note === '' ? failed : { ...failed, errorMsg: failed.errorMsg + note });
     // A recoverer does not know who waits for the task.
-    const reason = task.links || error instanceof LeaseExpiredError ? message.errorMsg : undefined;
+    const isRecovered = error instanceof LeaseExpiredError || error instanceof TaskCrashedError;
+    const reason = task.links || isRecovered ? message.errorMsg : undefined;
     return { outcome: 'archived', settlement: { kind: 'archive', lease: task.lease, message, reason }, error };
   }
 
@@ -181,6 +261,12 @@ export class Verdicts {
       return undefined;
     }
   }
+}
+
+/** The message of a task that has begun, and ended without a crash; undefined when the stored one is as good. */
+function asBegun(message: TaskMessage): TaskMessage | undefined {
+  const { [EXPIRY_HEADER]: expiry, [CRASHES_HEADER]: crashes, ...headers } = message.headers ?? {};
+  return expiry === undefined && crashes === undefined ? undefined : { ...message, headers };
 }
 
 /** Anything may have the code of a PostponeTask, and a property that throws. */

@@ -1,3 +1,4 @@
+import type { LeaseGuard } from '../../broker/lease-guards.js';
 import type { ActiveTask } from '../attempt/active-task.js';
 
 /**
@@ -8,6 +9,9 @@ export class HeldTasks implements Iterable<ActiveTask> {
   private readonly tasks: ActiveTask[] = [];
   private added = 0;
 
+  /** @param guard keeps their leases while the event loop stands still */
+  constructor(private readonly guard?: LeaseGuard) {}
+
   get size(): number {
     return this.tasks.length;
   }
@@ -15,6 +19,7 @@ export class HeldTasks implements Iterable<ActiveTask> {
   add(task: ActiveTask): void {
     task.heldNumber = this.added++;
     task.heldAt = this.tasks.push(task) - 1;
+    this.guard?.hold(task.lease, task.deadlineAt);
   }
 
   has(task: ActiveTask): boolean {
@@ -29,6 +34,7 @@ export class HeldTasks implements Iterable<ActiveTask> {
       last.heldAt = task.heldAt;
     }
     task.heldAt = -1;
+    this.guard?.release(task.lease);
   }
 
   /** Those held now, in the order in which they were added. */

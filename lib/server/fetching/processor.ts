@@ -18,6 +18,8 @@ const MAX_FILLING_ROUNDS = 1_000;
 export interface Exchanger {
   /** Slots taken: handlers that have not settled, and tasks that wait for a limit. */
   readonly running: number;
+  /** How many slots there are, of `concurrency`: fewer while a task runs that others must not run beside. */
+  slots(concurrency: number): number;
   /** Batches that wait for a slot, and how many tasks were put into batches so far. */
   readonly batchesWaiting: number;
   readonly batched: number;
@@ -69,7 +71,8 @@ export class Processor {
   get room(): number {
     let reserved = 0;
     for (const queue of this.options.queues.all()) reserved += queue.reserved;
-    return this.concurrency - this.options.exchanger.running - reserved;
+    const { exchanger } = this.options;
+    return exchanger.slots(this.concurrency) - exchanger.running - reserved;
   }
 
   startFetching(): void {
@@ -89,8 +92,8 @@ export class Processor {
 
   /** Whether every slot has a handler that runs. */
   get isFull(): boolean {
-    const { running, batchesWaiting } = this.options.exchanger;
-    return running + batchesWaiting >= this.concurrency;
+    const { exchanger } = this.options;
+    return exchanger.running + exchanger.batchesWaiting >= exchanger.slots(this.concurrency);
   }
 
   get isFetching(): boolean {

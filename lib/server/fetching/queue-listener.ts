@@ -4,6 +4,8 @@ import type { QueueState } from './queue-state.js';
 export interface QueueListener {
   /** Something waits to be settled, or a slot is free: a round is due. */
   workAvailable(): void;
+  /** How many handlers may run at the same time. */
+  readonly concurrency: number;
   /** Whether a slot is free. */
   hasRoom(): boolean;
   /** A queue replied to an exchange that asked for `asked` tasks, with `got`. */

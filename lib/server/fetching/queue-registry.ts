@@ -1,3 +1,4 @@
+import type { LeaseGuard } from '../../broker/lease-guards.js';
 import type { ActiveTask } from '../attempt/active-task.js';
 import { QueueState } from './queue-state.js';
 import type { ResolvedQueueOptions } from './queue-options.js';
@@ -6,7 +7,10 @@ import type { ResolvedQueueOptions } from './queue-options.js';
 export class QueueRegistry {
   private readonly byName = new Map<string, QueueState>();
 
-  constructor(queues: Readonly<Record<string, ResolvedQueueOptions>>) {
+  constructor(
+    queues: Readonly<Record<string, ResolvedQueueOptions>>,
+    private readonly guard?: LeaseGuard,
+  ) {
     for (const [name, options] of Object.entries(queues)) this.add(name, options);
   }
 
@@ -45,7 +49,7 @@ export class QueueRegistry {
       known.removed = false;
       return known;
     }
-    const queue = new QueueState(name, options);
+    const queue = new QueueState(name, options, this.guard);
     this.byName.set(name, queue);
     return queue;
   }

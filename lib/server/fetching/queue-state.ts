@@ -1,3 +1,4 @@
+import type { LeaseGuard } from '../../broker/lease-guards.js';
 import type { ExchangeReply } from '../../broker/broker.js';
 import type { Clock, ClockTimer } from '../../clock.js';
 import type { ActiveTask } from '../attempt/active-task.js';
@@ -51,7 +52,7 @@ export class QueueState {
   /** No longer served: what runs is settled, nothing new is claimed. */
   removed = false;
   /** Tasks whose lease this server holds: they run, or are finished and not yet settled. */
-  readonly held = new HeldTasks();
+  readonly held: HeldTasks;
   /** Tasks no longer held whose handlers still run: they were given up. */
   readonly lingering = new Set<ActiveTask>();
   /** Tasks with a verdict, for the next exchange. */
@@ -62,7 +63,10 @@ export class QueueState {
   constructor(
     readonly name: string,
     public options: ResolvedQueueOptions,
-  ) {}
+    guard?: LeaseGuard,
+  ) {
+    this.held = new HeldTasks(guard);
+  }
 
   get busy(): boolean {
     return this.exchanges > 0;

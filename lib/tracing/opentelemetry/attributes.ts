@@ -16,6 +16,9 @@ export const MESSAGING = {
   errorType: 'error.type',
 } as const;
 
+/** The name of the instrumentation scope. */
+export const SCOPE = 'nestjs-asynq';
+
 /** Our names, where the conventions have none. */
 export const ASYNQ = {
   type: 'asynq.task.type',
@@ -26,6 +29,9 @@ export const ASYNQ = {
   waited: 'asynq.task.waited',
   outcome: 'asynq.task.outcome',
   batchFailed: 'asynq.batch.failed_count',
+  step: 'asynq.step.name',
+  stepKind: 'asynq.step.kind',
+  stepOutcome: 'asynq.step.outcome',
 } as const;
 
 /** The conventions have the operation types `send` and `process`, and none for waiting. */

@@ -2,12 +2,9 @@ import type { Attributes, Context, Link, Span, TracerProvider } from '@opentelem
 import type { Redactor } from '../../redaction/redactor.js';
 import type { TaskMessage } from '../../wire/message.js';
 import type { BatchSpan, ProcessSpan, EnqueueSpan, TracedTask, Tracing } from '../tracing.js';
-import { ASYNQ, MESSAGING, operation, taskAttributes } from './attributes.js';
+import { ASYNQ, MESSAGING, operation, SCOPE, taskAttributes } from './attributes.js';
 import { guarded, type OpenTelemetryApi, TracedProcessSpan, TracedEnqueueSpan } from './traced.js';
 import { TracedBatchSpan } from './traced-batch.js';
-
-/** The name of the instrumentation scope. */
-const SCOPE = 'nestjs-asynq';
 
 type Headers = Readonly<Record<string, string>>;
 

@@ -27,6 +27,7 @@ export class TracedBatchSpan implements BatchSpan {
     let ended = false;
     return {
       run: (work) => this.run(work),
+      startStep: () => undefined, // a batch handler has no steps
       end: (outcome, error) => {
         if (!ended) this.endOne(outcome, error);
         ended = true;

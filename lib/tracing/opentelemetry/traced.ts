@@ -1,9 +1,9 @@
 import type { Context, Span } from '@opentelemetry/api';
-import type { TaskOutcomeKind } from '../../events/events.js';
+import type { StepOutcomeKind, TaskOutcomeKind } from '../../events/events.js';
 import { kindOfError } from '../../redaction/redacted-error.js';
 import type { TaskMessage } from '../../wire/message.js';
-import type { ProcessSpan, EnqueueSpan } from '../tracing.js';
-import { ASYNQ, errorType, MESSAGING } from './attributes.js';
+import type { EnqueueSpan, ProcessSpan, StepSpan } from '../tracing.js';
+import { ASYNQ, errorType, MESSAGING, SCOPE } from './attributes.js';
 
 /** The API as a module; only its types are imported. */
 export type OpenTelemetryApi = typeof import('@opentelemetry/api');
@@ -71,8 +71,44 @@ export class TracedProcessSpan implements ProcessSpan {
     guarded(() => this.span.end(), undefined);
   }
 
+  /** Its parent is the active span: that of the attempt, or one that the handler has made in it. */
+  startStep(step: { readonly name: string; readonly kind: string }): StepSpan | undefined {
+    return guarded(() => {
+      const { trace, context } = this.api;
+      const active = context.active();
+      const around = trace.getSpan(active) ? active : this.context;
+      const attributes = { [ASYNQ.step]: step.name, [ASYNQ.stepKind]: step.kind };
+      const span = trace.getTracer(SCOPE).startSpan(`step ${baseName(step.name)}`, { attributes }, around);
+      return new TracedStepSpan(this.api, span, trace.setSpan(around, span), this.hidesError);
+    }, undefined);
+  }
+
   private fail(error: unknown): void {
     failSpan(this.api, this.span, error, this.hidesError());
+  }
+}
+
+/** The name that is the same in each turn of a loop. */
+const baseName = (step: string): string => step.replace(/#\d+$/, '');
+
+class TracedStepSpan implements StepSpan {
+  constructor(
+    private readonly api: OpenTelemetryApi,
+    private readonly span: Span,
+    private readonly context: Context,
+    private readonly hidesError: () => boolean,
+  ) {}
+
+  run<T>(work: () => T): T {
+    return this.api.context.with(this.context, work);
+  }
+
+  end(outcome: StepOutcomeKind, error?: unknown): void {
+    guarded(() => {
+      this.span.setAttribute(ASYNQ.stepOutcome, outcome);
+      if (outcome === 'failed') failSpan(this.api, this.span, error, this.hidesError());
+    }, undefined);
+    guarded(() => this.span.end(), undefined);
   }
 }
 

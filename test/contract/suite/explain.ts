@@ -305,6 +305,33 @@ export function exerciseExplain(it: DriverTest): void {
       expect(await reasonsFor(driver, id)).toMatchObject([{ kind: 'due', at: seconds(driver, 0) }]);
     });
 
+    it('names the steps in which its handler sleeps or waits', async ({ driver }) => {
+      const { lease } = await driver.takeNew();
+      const { checkpoints } = driver.broker;
+      const at = driver.clock.now();
+      const write = (name: string, head: object) =>
+        checkpoints.write(lease, name, Buffer.from(`${JSON.stringify({ at, ...head })}\n`));
+      await write('done', { n: 0, kind: 'run', ended: at });
+      await write('nap', { n: 1, kind: 'sleep', until: at + 60_000 });
+      await write('ok', { n: 2, kind: 'wait', until: at + 90_000, signal: 'approval' });
+      await write('bill', { n: 3, kind: 'call', queue: 'render', id: 'b' });
+      await write('ship', { n: 4, kind: 'run', tries: 1, until: at + 5_000 });
+      await driver.settle({ kind: 'sleep', lease, wakeAt: driver.now + 60 });
+      await serve(driver);
+      const time = (after: number) => new Date(at + after * 1000).toISOString().replace(/\.\d+Z/, 'Z');
+      expect(await reasonsFor(driver, lease.id)).toMatchObject([
+        {
+          kind: 'suspended',
+          at: seconds(driver, 60),
+          steps: [{ name: 'nap' }, { name: 'ok' }, { name: 'bill' }, { name: 'ship' }],
+          text:
+            `Its handler sleeps in step "nap" until ${time(60)} (in 1m0s), waits for the signal "approval" in step "ok", which ends at ` +
+            `${time(90)} (in 1m30s), waits for task b in queue "render" in step "bill", tries step "ship" again at ${time(5)} (in 5s). ` +
+            `It is called again at ${time(60)} (in 1m0s) at the latest.`,
+        },
+      ]);
+    });
+
     it('says that a task is too late to run', async ({ driver }) => {
       await serve(driver);
       const expired = await driver.add({ headers: { 'asynq-expires-at': `${driver.clock.now() - 1} drop` } });

@@ -102,7 +102,10 @@ export function exerciseLeases(it: DriverTest): void {
       await expectUnchanged(driver, async () => {
         const some = await driver.broker.maintenance.listExpiredLeases('default', last - 1, 10);
         expect(some.tasks.map(({ lease }) => lease.id)).toEqual(['a', 'b', 'c']);
-        expect(some).toMatchObject({ damaged: [], dangling: 0 });
+        expect(some).toMatchObject({ damaged: [], dangling: 0, ending: 1 });
+        expect(await driver.broker.maintenance.listExpiredLeases('default', last - 60, 10)).toMatchObject({
+          ending: 0,
+        });
         const two = await driver.broker.maintenance.listExpiredLeases('default', last, 2);
         expect(two.tasks.map(({ lease }) => lease.id)).toEqual(['a', 'b']);
         expect((await driver.broker.maintenance.listExpiredLeases('default', last - 3, 10)).tasks).toEqual([]);

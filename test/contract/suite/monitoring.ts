@@ -53,5 +53,20 @@ export function exerciseMonitoring(it: DriverTest): void {
         await driver.broker.monitoring.ping();
       });
     });
+
+    it('is missed when it is not published any more, unless it was cleared', async ({ driver }) => {
+      const { monitoring } = driver.broker;
+      await monitoring.writeServerState({ ...server, host: '::1' }, [worker], 10);
+      await monitoring.writeServerState({ ...server, serverId: 'other' }, [], 10);
+      const at = driver.now;
+      expect(await monitoring.lostServers()).toEqual([]);
+      driver.clock.advance(11_000);
+      await monitoring.clearServerState({ ...server, serverId: 'other' });
+      expect(await monitoring.lostServers()).toEqual([{ host: '::1', pid: 42, at }]);
+      await monitoring.writeServerState({ ...server, host: '::1' }, [], 10);
+      expect(await monitoring.lostServers()).toEqual([]);
+      driver.clock.advance(3_700_000);
+      expect(await monitoring.lostServers()).toEqual([]);
+    });
   });
 }

@@ -86,6 +86,7 @@ export function exerciseObstacles(it: DriverTest): void {
         await driver.broker.obstacles.startsLeft('scope', { max: 1, window: 1_000 });
         await driver.broker.obstacles.queueStartsLeft('default', { max: 1, window: 1_000 });
         await driver.broker.obstacles.observeServers();
+        await driver.broker.obstacles.servedQueues();
       });
     });
   });
@@ -113,6 +114,23 @@ export function exerciseObstacles(it: DriverTest): void {
       expect(await obstacles.observeServers()).toEqual([]);
       await monitoring.writeServerState(SERVER, [], 10);
       expect(await obstacles.observeServers()).toMatchObject([{ profile: undefined }]);
+    });
+  });
+
+  describe('served queues', () => {
+    it('are those of servers that take tasks', async ({ driver }) => {
+      const { monitoring, obstacles } = driver.broker;
+      expect(await obstacles.servedQueues()).toEqual(new Set());
+      await monitoring.writeServerState({ ...SERVER, queues: { low: 1, 'a b': 2 } }, [], 10);
+      await monitoring.writeServerState({ ...SERVER, serverId: 'two', queues: { low: 3, high: 1 } }, [], 10);
+      await monitoring.writeServerState(
+        { ...SERVER, serverId: 'three', status: 'stopped', queues: { old: 1 } },
+        [],
+        10,
+      );
+      expect(await obstacles.servedQueues()).toEqual(new Set(['low', 'a b', 'high']));
+      await monitoring.clearServerState({ ...SERVER, serverId: 'two' });
+      expect(await obstacles.servedQueues()).toEqual(new Set(['low', 'a b']));
     });
   });
 

@@ -1,3 +1,4 @@
+import type { Duration } from '../../../lib/duration.js';
 import { describe, expect, onTestFinished } from 'vitest';
 import { AsynqClient } from '../../../lib/client/client.js';
 import type { EnqueueOptions } from '../../../lib/client/types.js';
@@ -24,7 +25,7 @@ const MODES: readonly Mode[] = [
   { name: 'supersede', options: { supersede: true }, repeat: 'replaced' },
 ];
 
-const clientOf = ({ broker }: Driver, waitForRoom?: string): AsynqClient => {
+const clientOf = ({ broker }: Driver, waitForRoom?: Duration): AsynqClient => {
   const queues = waitForRoom === undefined ? undefined : { default: { maxPending: 1, waitForRoom } };
   const client = new AsynqClient(broker, { queues });
   onTestFinished(() => client.close());
@@ -32,7 +33,7 @@ const clientOf = ({ broker }: Driver, waitForRoom?: string): AsynqClient => {
 };
 
 /** A client of a queue that is full, and one that knows no bound. */
-async function full(driver: Driver, { options }: Mode, waitForRoom = '1d') {
+async function full(driver: Driver, { options }: Mode, waitForRoom: Duration = '1d') {
   await driver.add({ id: 'other' });
   const enqueue = (client: AsynqClient, payload: number, key = 'k') =>
     client.enqueue('t', payload, { key, ...options }).catch((error: unknown) => error as Error);

@@ -46,6 +46,51 @@ function exerciseCancel(it: DriverTest): void {
     await session.expectNothingLeft();
   });
 
+  it('by a cancellation is the error of all that has not run', async ({ driver }) => {
+    const session = new RunSession(driver);
+    const later = { request: { processAt: driver.now + 60 } };
+    await session.start([
+      step('a', later),
+      step('b', { ...OTHER, ...later }),
+      step('c', { after: ['a', 'b'] }),
+      step('d'),
+      step('e', OTHER),
+      step('x', later),
+      step('y', { after: ['x', 'a'], onFailure: 'run' }),
+      step('z', { after: ['x'] }),
+    ]);
+    await session.fail('d');
+    await session.fail('e');
+    session.took(await session.workflows.retry('default', 'wf:1'));
+    await session.relay();
+    await session.act('archive', 'wf:1~x');
+    await session.relay();
+    session.took(await session.workflows.cancel('default', 'wf:1', 'no longer wanted'));
+    await session.relay();
+    const { graph } = await session.stored();
+    expect(Object.fromEntries(graph.map(({ name, error }) => [name, error]))).toEqual({
+      ...Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'y'].map((name) => [name, 'no longer wanted'])),
+      x: 'archived',
+      z: '"x" has failed',
+    });
+    await session.expectNothingLeft();
+  });
+
+  it('by a cancellation is the error of a task that is deleted because of it', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a'), step('b', OTHER)]);
+    const claimed = [(await session.claim('a'))!, (await session.claim('b'))!];
+    session.took(await session.workflows.cancel('default', 'wf:1', 'why'));
+    await session.relay();
+    for (const { lease } of claimed) {
+      await driver.settle({ kind: 'requeue', lease });
+      await session.act('delete', lease.id, lease.queue);
+    }
+    await session.relay();
+    expect((await session.stored()).graph.map(({ error }) => error)).toEqual(['why', 'why']);
+    await session.expectNothingLeft();
+  });
+
   it('by a cancellation is final', async ({ driver }) => {
     const session = new RunSession(driver);
     await session.start([step('a'), step('b', { after: ['a'] })]);

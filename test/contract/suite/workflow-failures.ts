@@ -221,6 +221,126 @@ function exerciseRetry(it: DriverTest): void {
     expect((await driver.take(5, queue)).map(({ lease }) => lease.id)).toEqual(['wf:1~a']);
   });
 
+  it.for(QUEUES)('fails again in the millisecond in which it failed before, in queue %s', async (queue, { driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a', { message: { queue } }), step('b', { after: ['a'] })]);
+    await session.fail('a');
+    for (const error of ['again', 'and again']) {
+      session.took(await session.workflows.retry('default', 'wf:1'));
+      await session.relay();
+      expect(await session.states()).toEqual(['running', 'a:ready b:cancelled']);
+      await session.fail('a', error);
+      expect(await session.states()).toEqual(['failed', 'a:failed b:cancelled']);
+      expect((await session.step('a')).error).toBe(error);
+    }
+    session.took(await session.workflows.retry('default', 'wf:1'));
+    await session.relay();
+    await session.act('delete', 'wf:1~a', queue);
+    await session.relay();
+    expect(await session.states()).toEqual(['failed', 'a:failed b:cancelled']);
+    session.took(await session.workflows.retry('default', 'wf:1'));
+    await session.relay();
+    await session.finish('a', 'b');
+    expect((await session.stored()).state).toBe('succeeded');
+    await session.expectNothingLeft();
+  });
+
+  it.for(QUEUES)(
+    'is refused again in the millisecond in which it was before, in queue %s',
+    async (queue, { driver }) => {
+      const session = new RunSession(driver);
+      const uniqueKey = `asynq:{${queue}}:unique:t:x`;
+      await driver.add({ id: 'holder', queue, uniqueKey }, { uniqueTtl: 60, processAt: driver.now + 60 });
+      await session.start([step('a', { message: { queue, uniqueKey }, request: { uniqueTtl: 60 } })]);
+      for (let attempt = 0; attempt < 2; attempt++) {
+        expect(await session.states()).toEqual(['failed', 'a:failed']);
+        session.took(await session.workflows.retry('default', 'wf:1'));
+        await session.relay();
+      }
+      await session.act('delete', 'holder', queue);
+      session.took(await session.workflows.retry('default', 'wf:1'));
+      await session.relay();
+      await session.finish('a');
+      expect((await session.stored()).state).toBe('succeeded');
+    },
+  );
+
+  it('is not failed by a failure of an earlier attempt that comes twice', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a', { message: { queue: 'other' } }), step('b', { after: ['a'] })]);
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await session.fail('a');
+      const ends = session.sent.filter(({ key }) => key.startsWith('default step'));
+      session.took(await session.workflows.retry('default', 'wf:1'));
+      // Before and after its task is made to run again.
+      for (let time = 0; time < 2; time++) {
+        for (const parcel of ends) session.took(await session.links.deliver(parcel.to, [parcel]));
+        expect(await session.states()).toEqual(['running', 'a:ready b:cancelled']);
+        await session.relay();
+      }
+      expect(await session.stateOf('wf:1~a', 'other')).toBe('pending');
+    }
+    await session.finish('a', 'b');
+    expect((await session.stored()).state).toBe('succeeded');
+    await session.expectNothingLeft();
+  });
+
+  it('stays failed when an earlier retry comes twice', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a', { message: { queue: 'other' } })]);
+    await session.fail('a');
+    for (let attempt = 0; attempt < 2; attempt++) {
+      session.took(await session.workflows.retry('default', 'wf:1'));
+      await session.relay();
+      await session.fail('a');
+      for (const parcel of session.sent.filter(({ key }) => key.startsWith('other release'))) {
+        session.took(await session.links.deliver(parcel.to, [parcel]));
+      }
+      await session.relay();
+      expect(await session.stateOf('wf:1~a', 'other')).toBe('archived');
+      expect(await session.states()).toEqual(['failed', 'a:failed']);
+    }
+    session.took(await session.workflows.retry('default', 'wf:1'));
+    await session.relay();
+    await session.finish('a');
+    expect((await session.stored()).state).toBe('succeeded');
+    await session.expectNothingLeft();
+  });
+
+  it('hears of the end of its task when that of an earlier attempt was carried, and is not acknowledged', async ({
+    driver,
+  }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a', { message: { queue: 'other' } })]);
+    await session.settle('a', 'archive');
+    await session.deliverOnly();
+    session.took(await session.workflows.retry('default', 'wf:1'));
+    await session.deliverOnly();
+    await session.fail('a', 'again');
+    expect(await session.states()).toEqual(['failed', 'a:failed']);
+    expect((await session.step('a')).error).toBe('again');
+    await session.keep();
+    await session.expectNothingLeft();
+  });
+
+  it('is asked for by its run, however often it was run again', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a', { message: { queue: 'other' } }), step('b')]);
+    await session.fail('a');
+    await session.fail('b');
+    session.took(await session.workflows.retry('default', 'wf:1'));
+    await session.relay();
+    await session.fail('b');
+    await session.settle('a', 'archive');
+    for (const parcel of session.sent) await session.links.acknowledge(parcel.from, [parcel]); // Redis has lost them
+    session.lose();
+    driver.clock.advance(600_000);
+    await session.keep();
+    await session.keep();
+    expect(await session.states()).toEqual(['failed', 'a:failed b:failed']);
+    await session.expectNothingLeft();
+  });
+
   it.for(QUEUES)('is run by somebody else already when it is retried in queue %s', async (queue, { driver }) => {
     const session = new RunSession(driver);
     await session.start([step('a', { message: { queue } })]);

@@ -254,14 +254,14 @@ function exerciseResults(it: DriverTest): void {
     await session.grow(step('late', { after: ['s', 's7', 's2'] }));
     const before = async (name: string) =>
       Array.from(
-        (await session.workflows.resultsBefore('default', 'wf:1', name)) ?? [],
+        (await session.workflows.resultsBefore({ to: 'default', run: 'wf:1', step: name })) ?? [],
         ([key, value]) => `${key}:${value}`,
       );
     expect(await before('s')).toEqual(names.filter((name) => name !== 's3').map((name) => `${name}:result`));
     expect(await before('late')).toEqual(['s7:result', 's2:result']);
     expect(await before('s1')).toEqual([]);
     expect(await before('none')).toEqual([]);
-    expect(await session.workflows.resultsBefore('default', 'none', 's')).toBeUndefined();
+    expect(await session.workflows.resultsBefore({ to: 'default', run: 'none', step: 's' })).toBeUndefined();
   });
 
   it('keeps a large result, and one with any bytes', async ({ driver }) => {

@@ -117,7 +117,7 @@ describe('routes that asynqmon does not have', () => {
   describe('clone', () => {
     it('copies bytes, type and options under a new id, and runs the copy now', async () => {
       const payload = Buffer.from([0xff, 0, 1]);
-      const options = { maxRetry: 7, timeout: '10s', retention: '1m', headers: { a: 'b' }, processIn: '1h' };
+      const options = { maxRetry: 7, timeout: '10s', retention: '1m', headers: { a: 'b' }, processIn: '1h' } as const;
       await web.client.enqueue('bytes', payload, { taskId: 'original', ...options });
       const { status, text } = await post('tasks/original:clone');
       const { id, state } = JSON.parse(text) as { id: string; state: string };

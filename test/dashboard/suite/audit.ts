@@ -50,6 +50,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'queues/{queue}/tasks/{id}:cancel': { reason: SECRET, outcome: 'archive' },
   'queues/{queue}/active_tasks/{id}:cancel': { reason: SECRET },
   'queues/{queue}/tasks/{id}:release_lock': { name: `locked:${SECRET}:key` },
+  'queues/{queue}/tasks/{id}:signal': { name: 'approval', payload: SECRET },
   'queues/{queue}/workflows/{run}:cancel': { reason: SECRET },
 };
 const FOR_ID: Readonly<Record<string, string>> = {
@@ -57,6 +58,7 @@ const FOR_ID: Readonly<Record<string, string>> = {
   cancel: 'active',
   edit_payload: 'retry',
   release_lock: 'locked',
+  signal: 'scheduled',
 };
 
 const stateOf = ({ path }: Route): string | undefined => /(\w+)_tasks/.exec(path)?.[1];
@@ -177,6 +179,7 @@ describe('the audit trail', () => {
     const one = { action, queue: 'default', ...(route.path.includes('{id}') && { task_id: idOf(route) }), ...group };
     if (action === 'clone') return { ...one, to_queue: 'other', new_task_id: 'made' };
     if (action === 'enqueue') return { ...one, new_task_id: 'made' };
+    if (action === 'signal') return { ...one, detail: 'approval' };
     return route.path === 'queues/{queue}/tasks/{id}:cancel' ? { ...one, detail: 'archive' } : one;
   }
 

@@ -40,6 +40,7 @@ describe('the OpenAPI document', () => {
       replaces: createHash('sha256').update('{"id":"retry"}').digest('hex'),
     },
     'POST /queues/{queue}/tasks/{id}:release_lock': { name: 'charge:order-7:key' },
+    'POST /queues/{queue}/tasks/{id}:signal': { name: 'approval', payload: { by: 'anna' } },
     'POST /queues/{queue}/tasks/{id}:reschedule': { process_at: '2100-01-01T00:00:00Z' },
   };
   /** The task for a route without a state in its path, by verb. */
@@ -48,6 +49,7 @@ describe('the OpenAPI document', () => {
     cancel: 'active',
     edit_payload: 'retry',
     release_lock: 'unique',
+    signal: 'scheduled',
   };
 
   const SERVER = { host: 'h', pid: 1, serverId: 's', strictPriority: false, status: 'active', concurrency: 2 };

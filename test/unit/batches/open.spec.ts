@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { AsynqClient } from '../../../lib/client/client.js';
 import type { BatchOptions } from '../../../lib/batches/options.js';
@@ -26,6 +27,7 @@ describe('openBatch', () => {
     });
     expect(batch.queue).toBe('imports');
     expect(batch.id).toMatch(/^batch-[\w-]{22}$/);
+    expect(inspect(batch)).toBe(`AsynqBatch { queue: 'imports', id: '${batch.id}' }`);
     const [{ home, batch: stored }] = broker.opened as [(typeof broker.opened)[0]];
     expect(home).toBe('imports');
     expect(stored).toMatchObject({ id: batch.id, name: 'import 42', closeBy: now + 3600, retention: 7 * 86_400 });
@@ -38,6 +40,7 @@ describe('openBatch', () => {
     });
     expect(JSON.parse(success!.message.payload.toString())).toEqual({ id: 42 });
     expect(complete?.message).toMatchObject({ type: 'import:ended', queue: 'low', id: `${batch.id}~complete` });
+    expect(success?.message.headers).toEqual({ 'asynq-batch': JSON.stringify(batch) });
     expect(death?.message).toMatchObject({ type: 'tick', queue: 'default', id: `${batch.id}~death` });
   });
 

@@ -85,7 +85,7 @@ describe('a semaphore', () => {
 
   it.each([[-1], ['soon']])('refuses a wait of %o, before it takes a token', async (wait) => {
     const semaphore = semaphores.get('api', 1);
-    await expect(semaphore.run(task('a'), () => 1, { wait })).rejects.toThrow(InvalidOptionError);
+    await expect(semaphore.run(task('a'), () => 1, { wait: wait as never })).rejects.toThrow(InvalidOptionError);
     expect(await semaphore.acquire(task('b'))).toBe(true);
   });
 

@@ -70,7 +70,7 @@ describe('a definition with links', () => {
     ['after a key only', { key, after: defineTask('y', { key }) }, /"y" leaves no trace/],
     ['after without a key of its own', { after: Capture }, /which "capture" is meant\? Give task "x" a key/],
     ['after a type name', { key, after: 'capture' }, /must be a task definition, a TaskInfo or \{ queue, id \}/],
-    ['after nothing', { key, after: [undefined] }, /after\[0\] .* circle of imports/],
+    ['after nothing', { key, after: [undefined] }, /after\[0\] .*in a circle/],
     ['after an object', { key, after: { task: {} } }, /must be made by defineTask/],
     ['an unknown name in after', { key, after: { task: Capture, keys: key } }, /unknown option .*did you mean "key"/],
     [
@@ -259,7 +259,10 @@ describe('a call with links', () => {
   it('refuses the handle of a run or a batch, in a list, too, also where what is missing counts as a success', async () => {
     const { client, broker, linked } = setUp();
     const handles = [
-      [client.run('w', '1'), 'after of task "x" is a run of a workflow, not a task; wait for its last step'],
+      [
+        client.run('w', '1'),
+        'after of task "x" is a run of a workflow, not a task; give the definition of its last step a key',
+      ],
       [client.taskContexts.workflowOf('w/1~a', {} as never), 'is a run of a workflow'],
       [client.batch({ queue: 'q', id: 'b' }), 'after of task "x" is a batch, not a task; use onSuccess'],
     ] as const;

@@ -348,7 +348,7 @@ describe('a group that nobody aggregates', () => {
   });
 
   it('is reported when it is overdue by the options of that group', async () => {
-    const options = { groupGracePeriod: '20s', groupOverrides: [{ group: 'slow', groupGracePeriod: '2m' }] };
+    const options = { groupGracePeriod: '20s', groupOverrides: [{ group: 'slow', groupGracePeriod: '2m' }] } as const;
     const rig = await setUp([entry(listIds, 'mine')], options);
     await rig.add({ groupKey: 'slow:1' });
     await pass(rig.clock, 110_000);

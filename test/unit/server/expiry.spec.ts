@@ -67,7 +67,7 @@ describe('a task that expires', () => {
   });
 
   it.each([
-    ['processIn', { processIn: '10m' }],
+    ['processIn', { processIn: 600_000 }],
     ['processAt', { processAt: new Date(START + 600_000) }],
   ])('has its time from when it is due, with %s', async (_, when) => {
     const { expiresAt } = await setUp().add({ ...when, expiresIn: '5m' });
@@ -129,9 +129,12 @@ describe('a task that expires', () => {
 
   it.each([
     [{ expiresIn: -1 }, /^expiresIn must not be negative, as -1 is; set 0 for a task that does not expire$/],
-    [{ expiresIn: 'soon' }, /^expiresIn: "soon" is not a duration/],
+    [{ expiresIn: 'soon' as never }, /^expiresIn: "soon" is not a duration/],
     [{ onExpiry: 'delete' as never }, /^onExpiry must be "archive" or "drop", not "?delete"?$/],
-    [{ expiresIn: '5m', group: 'g' }, /^task "t" has expiresIn and group "g": .* cannot expire; leave one of them out/],
+    [
+      { expiresIn: 300_000, group: 'g' },
+      /^task "t" has expiresIn and group "g": .* cannot expire; leave one of them out/,
+    ],
   ])('is refused with %o', async (given, message) => {
     const { add, memory } = setUp();
     const refused = add(given);

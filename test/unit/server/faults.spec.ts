@@ -214,7 +214,7 @@ describe('the recoverer', () => {
     expect((await memory.inspection.getTask('default', last.id))?.state).toBe('archived');
     expect(events).toContainEqual({
       name: 'tasksRecovered',
-      event: { queue: 'default', retried: 1, archived: 1 },
+      event: { queue: 'default', retried: 1, archived: 1, suspects: 0 },
     });
     const common = { connection: 'default', duration: 0, retried: 0, error: { code: 'ASYNQ_LEASE_EXPIRED' } };
     expect(emitted.filter(({ event }) => event !== 'finished')).toMatchObject([

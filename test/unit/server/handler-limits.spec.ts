@@ -175,7 +175,7 @@ describe('limits of a handler', () => {
   it('rateLimit: never more starts in any window, and each as soon as it is allowed', async () => {
     const clock = manualClock();
     const starts: number[] = [];
-    const limits = { rateLimit: { max: 5, per: '10s' } };
+    const limits = { rateLimit: { max: 5, per: 10_000 } };
     const handler = { pattern: 'narrow', handle: () => void starts.push(clock.now()), limits };
     const rig = await startRig({ narrow: handler }, {}, clock);
     await addMany(rig, 'narrow', 30);

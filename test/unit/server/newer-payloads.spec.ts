@@ -78,7 +78,8 @@ describe('tasks with a newer payload than their handler knows', () => {
     expect(events.length).toBeGreaterThan(before);
     expect(ran).toEqual([]);
     await server('third', 3).start();
-    await pass(20);
+    // One that another server has claimed, and put back, waits for its time again.
+    for (let tries = 0; ran.length < 20 && tries < 20; tries++) await pass(20);
     expect(ran.filter((line) => line.startsWith('third '))).toHaveLength(20);
   });
 

@@ -53,7 +53,7 @@ describe('the policies of groups', () => {
   });
 
   it('are whole seconds, rounded up', () => {
-    const options = { groupGracePeriod: '1500ms', groupMaxDelay: '2m', groupMaxSize: 5000 };
+    const options = { groupGracePeriod: '1500ms', groupMaxDelay: '2m', groupMaxSize: 5000 } as const;
     expect(policy(options)).toEqual({ gracePeriod: 2, maxDelay: 120, maxSize: 5000 });
   });
 

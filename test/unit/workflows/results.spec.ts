@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { decodeResult, decodeResults } from '../../../lib/workflows/outcome.js';
+import { decodeResult } from '../../../lib/task/codec.js';
+import { decodeResults } from '../../../lib/workflows/outcome.js';
 
 it('decodes a result that is text as it does its bytes', () => {
   const values = [{ n: 1 }, 'Straße \u{1f680} \ud800', null, 0, [], ''];

@@ -94,7 +94,7 @@ describe('a workflow', () => {
     [
       'after among the options of the task',
       () => workflow('w').add('a', 't', 1, { options: { after: 'b' } as never }),
-      'cannot have the option after: it waits for steps by after beside options',
+      'step "a" of workflow "w" cannot have the option after: write it beside options, as { after: …, options: { … } }',
     ],
     [
       'waitAtMost',
@@ -193,6 +193,65 @@ describe('chain and parallel', () => {
   it('go on with add', () => {
     const more = flow.add('bye', 'mail', {}, { after: ['close', 'papers'] });
     expect(more.steps.at(-1)!.after).toEqual(['close', 'papers/receipt', 'papers/warm']);
+  });
+
+  it('take a list, whose names and results are known', () => {
+    const pages = [1, 2, 3];
+    const book = workflow('book')
+      .add('pay', Pay, order)
+      .add('pages', parallel('pages', ...pages.map((page) => step(`page-${page}`, Receipt, order))), { after: 'pay' })
+      .add('close', Close, order, { after: ['pages', 'pages/page-2'] });
+    expect(edgesOf(book)).toEqual({
+      pay: [],
+      'pages/page-1': ['pay'],
+      'pages/page-2': ['pay'],
+      'pages/page-3': ['pay'],
+      close: ['pages/page-1', 'pages/page-2', 'pages/page-3'],
+    });
+    expectTypeOf<StepsOf<typeof book>>().toEqualTypeOf<{
+      pay: { captureId: string };
+      [page: `pages/page-${number}`]: number;
+      close: unknown;
+    }>();
+    const both = (['left', 'right'] as const).map((side) => step(side, Receipt, order));
+    const sides = chain('c', parallel('sides', ...both));
+    expectTypeOf<StepsOf<typeof sides>>().toEqualTypeOf<{ 'sides/left': number; 'sides/right': number }>();
+    // @ts-expect-error a name that no page has
+    void (() => book.add('late', Close, order, { after: 'pages/side-1' }));
+  });
+
+  it('of an empty list stand for what they wait for', () => {
+    const none: ReturnType<typeof step>[] = [];
+    const flow = workflow('w')
+      .add('a', Pay, order)
+      .add('b', Pay, order)
+      .add('none', parallel('none', ...none), { after: ['a', 'b'] })
+      .add('nested', chain('outer', parallel('inner', ...none), parallel('last', ...none)), { after: 'none' })
+      .add('both', chain('both', parallel('first', ...none), step('x', 't'), parallel('last', ...none)), { after: 'a' })
+      .add('c', 't', 1, { after: 'none' })
+      .add('d', 't', 1, { after: ['nested/inner', 'nested/last'] })
+      .add('e', 't', 1, { after: 'both' })
+      .add('f', 't', 1, { after: 'both/first' })
+      .add('free', parallel('free', ...none))
+      .add('g', 't', 1, { after: 'free' });
+    expect(edgesOf(flow)).toEqual({
+      a: [],
+      b: [],
+      'both/x': ['a'],
+      c: ['a', 'b'],
+      d: ['a', 'b'],
+      e: ['both/x'],
+      f: ['a'],
+      g: [],
+    });
+    expect(() => parallel('none', ...none).steps).toThrow('workflow "none" has no steps');
+  });
+
+  it('of an empty list that wait for themselves have a cycle', () => {
+    const none = parallel('none');
+    const flow: Workflow = workflow('w').add('a', 't');
+    const cycle = flow.add('p', none, { after: 'q' }).add('q', none, { after: 'p' }).add('b', 't', 1, { after: 'p' });
+    expect(() => cycle.steps).toThrow('workflow "w" has a cycle, so that none of it could run: p → q → p');
   });
 
   it('refuse what is no step, and a step that says what it is after', () => {

@@ -49,7 +49,15 @@ export interface Bodies {
    * is archived (`archived`). After the latter the run is not notified.
    */
   drop: { readonly id: string; readonly w: Watcher; readonly what: 'unclaimed' | 'archived' };
+  /** Creates a task that a step calls, once. */
+  call: { readonly task: NewTask; readonly w: CallWatcher };
+  /** Says what has become of a called task. */
+  recall: { readonly id: string; readonly w: CallWatcher };
+  /** A called task has ended; its result is the data. */
+  answer: { readonly id: string; readonly answer: string; readonly ok: boolean; readonly why: string };
 }
+
+type CallWatcher = Extract<Watcher, { k: 's' }>;
 
 export type Kind = keyof Bodies;
 

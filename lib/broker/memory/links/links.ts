@@ -15,6 +15,7 @@ import type { Bodies, Body, Kind } from './bodies.js';
 import type { LinkEngine } from './engine.js';
 import { newTask } from './new-task.js';
 import type { Edge, WaitRecord } from './place.js';
+import { StepCalls } from './step-calls.js';
 import { Waits } from './waits.js';
 
 /** How many waits and ended tasks one pass deals with. */
@@ -23,10 +24,12 @@ const PASS_LIMIT = 1_000;
 const NOTHING: Caused = { parcels: [] };
 
 export class MemoryLinks implements LinksRole {
+  readonly stepCalls: StepCalls;
   private readonly waits: Waits;
 
   constructor(private readonly engine: LinkEngine) {
     this.waits = new Waits(engine);
+    this.stepCalls = new StepCalls(engine, (place, id, watcher) => this.waits.watch(place, id, watcher));
   }
 
   enqueue(

@@ -70,13 +70,11 @@ export class RunRecord {
     return 'added';
   }
 
-  /**
-   * The task of a step has ended. @param at milliseconds since the epoch: the same end twice is one
-   */
-  end(name: string, ok: boolean, error: string, result: Buffer | undefined, at: number): void {
+  /** The task of a step has ended. @param error why it failed, if it has more to say than its run @param at milliseconds since the epoch */
+  end(name: string, ok: boolean, error: string | undefined, result: Buffer | undefined, at: number): void {
     const step = this.steps.get(name);
     if (step?.state !== 'ready' && step?.state !== 'failed') return;
-    if (!ok && (step.state === 'failed' || (step.again && step.endedAt === at))) return;
+    if (!ok && step.state === 'failed') return;
     const before = outcomeOf(step);
     if (step.state === 'failed') this.countFailed(step, -1);
     else {

@@ -139,7 +139,8 @@ export class Runs {
   private endStep(place: string, { run: id, step, ok, why, at }: Bodies['step'], data: Buffer): void {
     const run = this.find(place, id);
     if (!run) return;
-    run.end(step, ok, why, data.length > 0 ? Buffer.from(data) : undefined, at);
+    const error = run.state === 'cancelled' && why === DELETED ? undefined : why;
+    run.end(step, ok, error, data.length > 0 ? Buffer.from(data) : undefined, at);
     this.settle(run);
   }
 

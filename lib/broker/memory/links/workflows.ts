@@ -1,3 +1,4 @@
+import type { StepLink } from '../../../task/contexts.js';
 import { waitInCircle } from '../../cycles.js';
 import type { Caused } from '../../links.js';
 import {
@@ -78,8 +79,8 @@ export class MemoryWorkflows implements WorkflowsRole {
     );
   }
 
-  async resultsBefore(queue: string, run: string, step: string): Reply<'resultsBefore'> {
-    return this.change(queue, run, (record) => {
+  async resultsBefore({ to, run, step }: StepLink): Reply<'resultsBefore'> {
+    return this.change(to, run, (record) => {
       if (!record) return undefined;
       const results = new Map<string, Buffer>();
       for (const name of record.steps.get(wellFormed(step))?.after ?? []) {

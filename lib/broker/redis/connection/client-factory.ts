@@ -1,6 +1,7 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
 import { clusterSettings, persistentSettings, ephemeralSettings, sentinelSettings } from './client-settings.js';
 import type { ConnectionPlan, ExistingClient } from './connection-options.js';
+import { type PlainConnection, plainConnection } from './plain-connection.js';
 import { watchReplies } from './socket-timeout.js';
 
 export type RedisClient = Redis | Cluster;
@@ -37,6 +38,14 @@ export class ClientFactory {
     const client = node ? this.duplicateNode(node, name) : this.makeEphemeral(name);
     watchReplies(client);
     return client;
+  }
+
+  /** What a thread needs to connect. A text says why it cannot. */
+  plain(): PlainConnection | string {
+    const { plan } = this;
+    const cluster: ClusterOptions | undefined =
+      plan.kind === 'cluster' ? plan.options : plan.kind === 'clusterClient' ? plan.client.options : undefined;
+    return plainConnection(cluster?.redisOptions ?? this.serverOptions);
   }
 
   /** The name of the master, with sentinels. */

@@ -7,6 +7,8 @@ import { reconnectDelay } from './client-settings.js';
 import { type ConnectionInput, planConnection } from './connection-options.js';
 import { FailoverWatch, isConnectedTo, type MasterAddress } from './failover-watch.js';
 import { EphemeralConnection } from './ephemeral-connection.js';
+import type { Address, PlainConnection } from './plain-connection.js';
+import { slotOf } from './slot.js';
 import { PersistentConnection, disconnect } from './persistent-connection.js';
 
 /**
@@ -103,6 +105,23 @@ export class RedisConnections {
     }
   }
 
+  /** What a thread needs to connect. A text says why it cannot. */
+  plain(): PlainConnection | string {
+    return this.factory.plain();
+  }
+
+  /** The server that has this key, as far as the consumer knows; `undefined` while it is not connected. */
+  addressOf(key: string): Address | undefined {
+    const client = this.persistent.get('consume')?.client;
+    if (!client) return undefined;
+    if (client.isCluster) return addressIn(client as Cluster, key);
+    const { options, stream } = client as Redis & { stream?: { remoteAddress?: string; remotePort?: number } };
+    if (options.path !== undefined && !options.sentinels) return { path: options.path };
+    if (!options.sentinels) return { host: options.host ?? 'localhost', port: options.port ?? 6379 };
+    const { remoteAddress: host, remotePort: port } = stream ?? {};
+    return host === undefined || port === undefined ? undefined : { host, port };
+  }
+
   /** Reports connections that are opened and lost, until the returned function is called. */
   onStateChange(listener: StateListener): () => void {
     this.listeners.add(listener);
@@ -190,6 +209,11 @@ export class RedisConnections {
     if (node) return node;
     throw new BrokerUnavailableError(`Redis is unavailable: ${key ?? 'a master'} is not a known node of the cluster`);
   }
+}
+
+function addressIn(cluster: Cluster, key: string): Address | undefined {
+  const [, host, port] = /^(.+):(\d+)$/.exec(cluster.slots[slotOf(key)]?.[0] ?? '') ?? [];
+  return host === undefined ? undefined : { host, port: Number(port) };
 }
 
 const isNode = (key: string) => (node: Redis) => `${node.options.host}:${node.options.port}` === key;

@@ -56,9 +56,14 @@ export class TrackingConnection {
   /**
    * Reads in one batch (what is sent in one tick is one write). From then on, what was read is
    * tracked.
+   *
+   * @param asBuffers whether replies are bytes
    */
-  read(commands: readonly Command[]): Promise<unknown[]> {
-    return Promise.all(commands.map(([name, ...args]) => this.reader.client.call(name, ...args)));
+  read(commands: readonly Command[], asBuffers = false): Promise<unknown[]> {
+    const { client } = this.reader;
+    return Promise.all(
+      commands.map(([name, ...args]) => (asBuffers ? client.callBuffer(name, ...args) : client.call(name, ...args))),
+    );
   }
 
   async close(): Promise<void> {

@@ -114,11 +114,12 @@ export const INSPECT_SCRIPTS = {
     keys: ['task', 'pending', 'paused', 'lease', 'retry', 'active'],
     argv: ['id', 'counted', 'waitingPrefix'],
   },
+  readSteps: { file: 'inspect/read-steps', keys: ['task'], argv: ['most', 'budget'] },
   startsLeft: { file: 'inspect/starts-left', keys: ['starts'], argv: ['most', 'window', 'nowNanos'] },
   observeServer: { file: 'inspect/observe-server', keys: ['server', 'workers', 'profile'], argv: [] },
   getTask: {
     file: 'inspect/get-task',
     keys: ['task', 'scheduled', 'retry', 'waitingTasks'],
-    argv: ['id', 'waitingGroup', 'fairGroup'],
+    argv: ['id', 'waitingGroup', 'fairGroup', 'chunkBytes'],
   },
 } as const satisfies Record<string, ScriptShape>;

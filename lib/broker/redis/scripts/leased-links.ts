@@ -1,5 +1,5 @@
 import type { Watcher } from '../../links.js';
-import { type LeasedStep, type StepsOfRun } from './task-lease.js';
+import { type LeasedStep, type StepsOfRun, StepWatcher } from './task-lease.js';
 import { RecurringTexts } from '../../../wire/recurring-texts.js';
 import { readJson } from './json.js';
 import { PackedReader } from './packed-reader.js';
@@ -116,10 +116,4 @@ function isSame(one: Buffer, other: Buffer, size: number): boolean {
 const nameOf = (link: Buffer, { headSize }: StepsOfRun, start: number): string =>
   STEPS.read(link, start + headSize, link.length);
 
-const watcherOf = (queue: string, { run, since }: StepsOfRun, step: string): Watcher => ({
-  k: 'r',
-  to: queue,
-  run,
-  since,
-  step,
-});
+const watcherOf = (queue: string, steps: StepsOfRun, step: string): Watcher => new StepWatcher(queue, steps, step);

@@ -76,5 +76,10 @@ export const LINK_SCRIPTS = {
     keys: [...LINK_KEYS, 'batch', 'batches'],
     argv: ['taskPrefix', 'now', 'nowNanos', 'batch'],
   },
+  callTasks: {
+    file: 'links/call-tasks',
+    keys: [...LINK_KEYS, 'lease', 'task'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'id'],
+  },
   readBatch: { file: 'links/read-batch', keys: ['batch'], argv: [] },
 } as const satisfies Record<string, ScriptShape>;

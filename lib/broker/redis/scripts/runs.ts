@@ -57,9 +57,9 @@ export function encodeRun(place: string, run: NewRun, now: number): Argument[] {
     const isReady = step.after.length === 0;
     const begins = isReady && ready.length < BEGUN_AT_ONCE;
     const graph = graphOf(place, step, n);
-    const names = namesText(following.get(name)!);
-    fields.push(`s:${name}`, encodeStep(step, isPlain(graph), begins ? now : 0, names));
-    fields.push(`d:${name}`, `${names}${JSON.stringify(graph)}`);
+    const [after, before] = [namesText(following.get(name)!), beforeText(step)];
+    fields.push(`s:${name}`, encodeStep(step, isPlain(graph), begins ? now : 0, after, before));
+    fields.push(`d:${name}`, `${after}${before}${JSON.stringify(graph)}`);
     fields.push(`v:${name}`, encodeLinkedMessage(step.request.message));
     if (begins) ready.push(`${fields.length}${encodeReady(place, step, now)}`);
     else if (isReady) later += `${name}\0`;
@@ -86,7 +86,7 @@ export const encodeAdded = (place: string, steps: readonly NewStep[]): Argument[
     return [
       step.name,
       `${step.onFailure[0]}${step.optional ? '1' : '0'}${isPlain(graph) ? '1' : '0'}`,
-      JSON.stringify(graph),
+      `${beforeText(step)}${JSON.stringify(graph)}`,
       encodeLinkedMessage(step.request.message),
       step.after.length === 0 ? '' : JSON.stringify(step.after),
     ];
@@ -109,11 +109,10 @@ function stepsAfter(run: NewRun): Map<string, string[]> {
 const refused = (run: string, why: string): InvalidTaskError =>
   new InvalidTaskError(`the workflow "${run}" cannot be started: ${why}; check the names of its steps`);
 
-function graphOf(place: string, { request, after, delay, mark }: NewStep, n: number): Graph {
+function graphOf(place: string, { request, delay, mark }: NewStep, n: number): Graph {
   const { message } = request;
   const { processAt, uniqueKey, uniqueTtl } = linkedTask(request, undefined);
   const graph: Graph = { n, t: message.type };
-  if (after.length > 0) graph.b = after;
   if (message.queue !== place) graph.q = message.queue;
   if (delay > 0) graph.y = delay;
   if (processAt !== undefined) graph.a = processAt as number;
@@ -125,8 +124,11 @@ function graphOf(place: string, { request, after, delay, mark }: NewStep, n: num
 /** Its task is one of the run's queue, to begin at once, that only the run watches. */
 const isPlain = ({ q, y, a, u, k }: Graph): boolean => (q ?? y ?? a ?? u ?? k) === undefined;
 
-/** The names of the steps after a step, as shared/runs.lua has them. */
+/** Names of steps as shared/runs.lua has them. */
 const namesText = (names: readonly string[]): string => (names.length > 0 ? `${names.join('\0')}\0` : '');
+
+/** The names of the steps before a step. */
+const beforeText = ({ after }: NewStep): string => (after.length > 0 ? `\0${namesText(after)}` : '');
 
 /** COUNTS of shared/runs.lua. */
 function encodeCounts(total: number, ready: number, now: number): Buffer {
@@ -140,11 +142,12 @@ function encodeCounts(total: number, ready: number, now: number): Buffer {
   return bytes;
 }
 
-/** STEP of shared/runs.lua; of a step that waits, with the names of those after it, unless these are many. */
-function encodeStep(step: NewStep, plain: boolean, readyAt: number, names: string): Buffer {
+/** STEP of shared/runs.lua; of a step that waits, with L.neighbours of run-successes.lua. */
+function encodeStep(step: NewStep, plain: boolean, readyAt: number, following: string, before: string): Buffer {
   const { after, onFailure, optional } = step;
-  const isKnown = after.length > 0 && Buffer.byteLength(names) <= LONGEST_NAMES && !names.includes(NO_NAME);
-  const rest = isKnown ? `\0${names}` : '';
+  const fits = (names: string): boolean => Buffer.byteLength(names) <= LONGEST_NAMES && !names.includes(NO_NAME);
+  const names = [`${following}${before}`, following].find(fits);
+  const rest = after.length > 0 && names !== undefined ? `\0${names}` : '';
   const bytes = Buffer.alloc(STEP_SIZE + Buffer.byteLength(rest));
   bytes.write(rest, STEP_SIZE);
   bytes.write(after.length === 0 ? 'r' : 'w', 'latin1');

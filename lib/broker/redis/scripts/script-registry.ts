@@ -77,7 +77,9 @@ const TASK_SCRIPTS = {
   exchangeFair: EXCHANGE,
   exchangeFairLinked: { file: 'exchange-fair', ...EXCHANGE },
   extendLeases: { keys: ['lease'], argv: ['expiry', 'count'] },
-  writeResult: { keys: ['lease', 'task'], argv: ['id', 'result'] },
+  writeField: { keys: ['lease', 'task'], argv: ['id', 'field', 'value'] },
+  writeNotes: { keys: ['lease', 'task'], argv: ['id', 'progress', 'fresh', 'limits'] },
+  signal: { keys: ['task', 'scheduled', 'pending'], argv: ['id', 'name', 'payload', 'nowNanos', 'most'] },
   forward: {
     keys: ['scheduled', 'retry', 'pending', 'groups', 'delayedGroups', 'held'],
     argv: ['taskPrefix', 'groupPrefix', 'now', 'nowNanos', 'limit'],

@@ -1,8 +1,10 @@
 import { encodeTaskMessage } from '../../../wire/codec.js';
 import type { QueueKeys } from '../../../wire/keys.js';
-import type { Lease, Settlement, StoredResult } from '../../broker.js';
+import type { Lease, Settlement, Sleep, StoredResult } from '../../broker.js';
 import { requireSeconds } from './arguments.js';
 import type { Argument } from './script-command.js';
+import { packTexts } from './packed-texts.js';
+import { awaitedField, checkpointField } from './step-fields.js';
 import { TaskLease } from './task-lease.js';
 
 /** The codes of settlements in exchange.lua. */
@@ -16,6 +18,7 @@ const KIND = {
   archiveAsIs: '6',
   requeue: '7',
   wait: '8',
+  sleep: '9',
 } as const;
 
 /** A batch of settlements in the form of exchange.lua. */
@@ -98,6 +101,8 @@ function kindOf(item: Settlement): string {
       return KIND.requeue;
     case 'wait':
       return KIND.wait;
+    case 'sleep':
+      return KIND.sleep;
   }
 }
 
@@ -105,11 +110,20 @@ const messageOf = (item: Settlement): Argument =>
   'message' in item && item.message ? encodeTaskMessage(item.message) : '';
 
 function resultOf(item: Settlement): Argument {
+  if (item.kind === 'sleep') return sleepOf(item);
   if (item.kind === 'archive' || (item.kind === 'done' && item.revoked)) return item.reason ?? '';
   return ((item.kind === 'complete' || item.kind === 'done') && item.result) || '';
 }
 
+/** Packed: field and value of its checkpoint, empty without one; the fields that end the sleep. That of the checkpoint ends it at once. */
+const sleepOf = ({ checkpoint, awaits = [], atOnce }: Sleep): Buffer => {
+  const field = checkpoint ? checkpointField(checkpoint.name) : '';
+  const first = [field, checkpoint?.bytes ?? ''];
+  return packTexts([...first, ...(atOnce ? [field] : []), ...awaits.map(awaitedField)]);
+};
+
 function timeOf(item: Settlement): string {
+  if (item.kind === 'sleep') return requireSeconds(item.wakeAt, `wakeAt of task "${item.lease.id}"`);
   if (item.kind === 'complete') return requireSeconds(item.expiresAt, `expiresAt of task "${item.lease.id}"`);
   if (item.kind === 'done' && item.revoked) return '1';
   if (item.kind === 'retry') return requireSeconds(item.retryAt, `retryAt of task "${item.lease.id}"`);

@@ -14,6 +14,7 @@ import {
   ENDED_AT,
   FLAGS_AT,
   type Graph,
+  namesBefore,
   OPTIONAL,
   POLICY_AT,
   READY_AT,
@@ -92,7 +93,7 @@ function readStep(queue: string, reader: PackedReader): { n: number; step: Store
     name,
     type: graph.t,
     queue: graph.q ?? queue,
-    after: graph.b ?? [],
+    after: graph.before,
     onFailure: POLICIES[packed.toString('latin1', POLICY_AT, FLAGS_AT)] ?? 'cancel',
     optional: (flags & OPTIONAL) > 0,
     state,
@@ -104,13 +105,15 @@ function readStep(queue: string, reader: PackedReader): { n: number; step: Store
   return { n: graph.n, step };
 }
 
-/** The names of the steps after it come first: the scripts go on with them. */
-function readGraph(place: Buffer): Graph {
-  return readJson<Graph>(place.toString('utf8', place.lastIndexOf(0) + 1), { n: 0, t: '' });
+/** The names of the steps after it come first, and those before it: the scripts go on with them. */
+function readGraph(place: Buffer): Graph & { readonly before: readonly string[] } {
+  const start = place.lastIndexOf(0) + 1;
+  const graph = readJson<Graph>(place.toString('utf8', start), { n: 0, t: '' });
+  return { ...graph, before: namesBefore(`\0${place.toString('utf8', 0, start)}`) ?? [] };
 }
 
 /** @param step as shared/runs.lua packs it */
 export const hasResult = (step: Buffer): boolean => step.length === STEP_SIZE && step[0] === WITH_RESULT;
 
 /** @param place of a step in the graph; @returns the names of the steps before it */
-export const readBefore = (place: Buffer): readonly string[] => readGraph(place).b ?? [];
+export const readBefore = (place: Buffer): readonly string[] => readGraph(place).before;

@@ -1,4 +1,6 @@
+import type { StepLink } from '../../../task/contexts.js';
 import type { Lease } from '../../broker.js';
+import { HINT_NAMES_AT, namesBefore } from './run-layout.js';
 
 /** What the links of steps of a run have in common that began together. */
 export interface StepsOfRun {
@@ -19,9 +21,32 @@ export interface LeasedStep {
   readonly name: string;
 }
 
+/** The link of a step. Few handlers read which steps are before theirs. */
+export class StepWatcher implements StepLink {
+  readonly k = 'r';
+  readonly run: string;
+  readonly since: string;
+  readonly #hint: Buffer;
+
+  constructor(
+    readonly to: string,
+    { run, since, hint }: StepsOfRun,
+    readonly step: string,
+  ) {
+    this.run = run;
+    this.since = since;
+    this.#hint = hint;
+  }
+
+  get before(): readonly string[] | undefined {
+    return namesBefore(this.#hint.toString('utf8', HINT_NAMES_AT));
+  }
+}
+
 /** A lease with what its claim has read: so the script that settles the task need not read it again. */
 export class TaskLease implements Lease {
-  renewing?: number;
+  renewing?: number | undefined;
+  slot?: number | undefined;
   readonly #step: LeasedStep | null | undefined;
 
   constructor(

@@ -28,7 +28,7 @@ const OPTIONAL = {
   workflow: text('the id of the run'),
   batch: text(),
   row: text('the id of a row of the outbox'),
-  detail: text('of cancel the outcome; of delete_queue `force`'),
+  detail: text('of cancel the outcome; of delete_queue `force`; of signal its name'),
   count: count('of several tasks: how many succeeded'),
   failed: count('of several tasks: how many failed'),
   code: text('why it failed or was refused, as in X-Asynq-Error'),

@@ -2,6 +2,7 @@ import { TaskNotFoundError, TaskStateError } from '../../../errors.js';
 import { bytesCodec, type PayloadCodec } from '../../../task/codec.js';
 import type { TaskInfo } from '../../../task/info.js';
 import type { TaskOptions } from '../../../task/options.js';
+import { CRASHES_HEADER } from '../../../wire/crashes.js';
 import { EXPIRY_HEADER, expiryOf } from '../../../wire/expiry.js';
 import type { Dashboard } from '../../dashboard.js';
 import type { DashboardRole } from '../../permissions.js';
@@ -78,11 +79,12 @@ function optionsOf(task: TaskInfo, now: number): TaskOptions {
   return { maxRetry, timeout, retention, deadline, ...(task.group !== '' && { group: task.group }) };
 }
 
-/** The headers without an expiry that has passed: the copy runs. */
-const lasting = (headers: TaskInfo['headers'], now: number): TaskInfo['headers'] =>
-  (expiryOf(headers)?.at ?? Infinity) > now
-    ? headers
-    : Object.fromEntries(Object.entries(headers).filter(([name]) => name !== EXPIRY_HEADER));
+/** The headers without an expiry that has passed, as the copy runs, and without the crashes of the task. */
+const lasting = (headers: TaskInfo['headers'], now: number): TaskInfo['headers'] => {
+  const isOver = (expiryOf(headers)?.at ?? Infinity) <= now;
+  const left = (name: string): boolean => name !== CRASHES_HEADER && !(isOver && name === EXPIRY_HEADER);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => left(name)));
+};
 
 /** Nobody may overwrite a payload that they have not loaded completely. */
 const REPLACES = text(

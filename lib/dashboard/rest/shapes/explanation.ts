@@ -1,4 +1,4 @@
-import type { TaskExplanation, TaskReason } from '../../../inspector/explain/reasons.js';
+import type { SuspendedStep, TaskExplanation, TaskReason } from '../../../inspector/explain/reasons.js';
 import { reasonText } from '../../../inspector/explain/words.js';
 import type { WaitedFor } from '../../../inspector/waits.js';
 import { FAIRNESS_HEADER } from '../../../wire/fairness.js';
@@ -57,12 +57,17 @@ function visiblePart(reason: TaskReason, { dashboard, permissions, type, queue, 
         : reason;
     case 'handlerLimit':
       return { ...reason, holders: reason.holders.filter(maySee) };
+    case 'suspended':
+      return { ...reason, steps: reason.steps.map((step) => visibleStep(step, maySee)) };
     case 'priority':
       return { ...reason, queues: reason.queues.filter(maySee) };
     default:
       return reason;
   }
 }
+
+const visibleStep = (step: SuspendedStep, maySee: (one: { queue: string }) => boolean): SuspendedStep =>
+  step.child && !maySee(step.child) ? { ...step, child: undefined } : step;
 
 function visiblePrerequisite({ presenter }: Dashboard, one: WaitedFor, isHidden: boolean): WaitedFor {
   const { prerequisite } = one;
@@ -77,6 +82,7 @@ function visiblePrerequisite({ presenter }: Dashboard, one: WaitedFor, isHidden:
 function untilOf(reason: TaskReason): Date | undefined {
   switch (reason.kind) {
     case 'scheduled':
+    case 'suspended':
     case 'retry':
       return reason.at;
     case 'waiting':
@@ -104,6 +110,8 @@ function linksOf(reason: TaskReason): { tasks: { queue: string; id: string }[]; 
         tasks: reason.open.flatMap(({ prerequisite }) => ('id' in prerequisite ? [prerequisite] : [])),
         queues: [],
       };
+    case 'suspended':
+      return { tasks: reason.steps.flatMap(({ child }) => child ?? []), queues: [] };
     case 'keyLimit':
       return { tasks: [...reason.holders], queues: [] };
     case 'handlerLimit':

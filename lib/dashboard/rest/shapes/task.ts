@@ -8,6 +8,7 @@ import { type DashboardRole, mayDo, type Permissions } from '../../permissions.j
 import { sha256 } from '../payload-body.js';
 import { amount, anything, count, flag, listOf, mapOf, oneOf, orNull, ref, shape, text, time } from '../schema.js';
 import { toSubject, ttlOf } from './listed-task.js';
+import { NOTE_SCHEMAS, showNotes } from './task-notes.js';
 import { showWait } from './task-wait.js';
 import { goTime, secondsOrEmpty, timeOrNull } from './times.js';
 
@@ -31,6 +32,14 @@ export const taskSchemas = {
     redacted: flag('whether a part of the task is hidden or may be'),
     max_retry: count(),
     retried: count(),
+    crashes: count('how often its server has died while it ran'),
+    last_crashes: listOf(
+      shape({
+        at: time('the last sign of life of its server'),
+        servers: listOf(text('host:pid of one that went silent then; none: not known, several: one of them')),
+        others: count('tasks of its queue that lost their server then, at least'),
+      }),
+    ),
     error_message: text(),
     last_failed_at: text('RFC 3339 in whole seconds, or empty; so are deadline, next_process_at and completed_at'),
     deadline: text(),
@@ -50,6 +59,7 @@ export const taskSchemas = {
     result_base64: orNull(text()),
     result_decoded: DECODED,
     result_redacted: flag(),
+    ...NOTE_SCHEMAS,
     worker: orNull({
       anyOf: [shape({ server_id: text(), host: text(), pid: count(), started_at: time(), deadline: time() })],
     }),
@@ -74,9 +84,16 @@ export async function showTask(
     group: task.group,
     ...showPayload(dashboard, task, presented),
     ...showResult(dashboard, task, presented),
+    ...showNotes(dashboard, task),
     redacted: presented.redacted,
     max_retry: task.maxRetry,
     retried: task.retried,
+    crashes: task.crashes,
+    last_crashes: task.lastCrashes.map(({ at, servers, others }) => ({
+      at: goTime(at),
+      servers: [...servers],
+      others,
+    })),
     error_message: presented.error,
     last_failed_at: secondsOrEmpty(task.lastFailedAt),
     deadline: secondsOrEmpty(task.deadline),

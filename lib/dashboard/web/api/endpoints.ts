@@ -4,6 +4,7 @@ import type { Batch, WorkflowRun, WorkflowRunWithGraph } from './link-types.js';
 import type { FairKeys } from './key-types.js';
 import type { Lock } from './lock-types.js';
 import type { Outbox, PoisonedRow } from './outbox-types.js';
+import type { Steps } from './step-types.js';
 import type { Counted, Explanation, Matched, Task, TaskInput, TaskList } from './task-types.js';
 import type { Config, Daily, Failures, Group, Live, QueueRow, State } from './types.js';
 
@@ -68,6 +69,10 @@ export const api = {
   task: (name: string, id: string, signal?: AbortSignal) => getText(task(name, id), {}, signal),
   explanation: (name: string, id: string, signal?: AbortSignal) =>
     get<Explanation>(`${task(name, id)}/explanation`, {}, signal),
+  steps: (name: string, id: string, query: Query, signal?: AbortSignal) =>
+    get<Steps>(`${task(name, id)}/steps`, query, signal),
+  signal: (name: string, id: string, signal: { name: string; payload?: unknown }) =>
+    mutate('POST', `${task(name, id)}:signal`, signal),
   run: ({ queue: name, id, state }: SeenTask) => mutate('POST', `${task(name, id)}:run`, { state }),
   archive: ({ queue: name, id, state }: SeenTask) => mutate('POST', `${task(name, id)}:archive`, { state }),
   remove: ({ queue: name, id, state }: SeenTask) => mutate('DELETE', task(name, id), { state }),

@@ -94,6 +94,8 @@ export interface Task {
   state: State;
   max_retry: number;
   retried: number;
+  crashes: number;
+  last_crashes: { at: string; servers: string[]; others: number }[];
   error_message: string;
   last_failed_at: string;
   timeout_seconds: number;
@@ -118,6 +120,13 @@ export interface Task {
   result_size: number;
   payload_redacted: boolean;
   result_redacted: boolean;
+  progress: { fraction: number; text: string; at: string } | null;
+  log: { text: string; at: string }[];
+  log_dropped: number;
+  /** JSON, cut. */
+  chunks: string;
+  chunk_count: number;
+  chunks_redacted: boolean;
   result_base64: string | null;
   result_decoded: Decoded | null;
   redacted: boolean;

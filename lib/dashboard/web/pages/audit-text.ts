@@ -15,6 +15,7 @@ export const ACTIONS = [
   'resume',
   'delete_queue',
   'release_lock',
+  'signal',
   'run_schedule',
   'cancel_workflow',
   'retry_workflow',
@@ -31,11 +32,12 @@ export const spaced = (name: string): string => name.replaceAll('_', ' ');
 
 const QUANTITIES = { all: 'all', batch: 'some', matching: 'matching' } as const;
 
-/** `archive all retry tasks`, `cancel task, then delete`, `delete queue by force`. */
+/** `archive all retry tasks`, `cancel task, then delete`, `signal task “approval”`, `delete queue by force`. */
 export function actionText({ action, scope, state, criteria, detail, task_id: task }: AuditEntry): string {
   const many = scope && [QUANTITIES[scope], state, 'tasks', criteria && `with ${criteria}`].filter(Boolean).join(' ');
   const what = [spaced(action), many ?? (task === undefined ? '' : 'task')].filter(Boolean).join(' ');
   if (detail === 'force') return `${what} by force`;
+  if (action === 'signal' && detail !== undefined) return `${what} “${detail}”`;
   return detail === undefined ? what : `${what}, then ${detail}`;
 }
 

@@ -6,7 +6,9 @@ import { useRefreshInterval } from '../state/config.js';
 import { type Resource, useResource } from '../state/resource.js';
 import { paths } from '../state/router.js';
 import { ExplanationCard } from '../task/explanation-card.js';
+import { NotesCard } from '../task/notes-card.js';
 import { TaskActions } from '../task/task-actions.js';
+import { StepsCard } from '../task/steps-card.js';
 import { WaitCard } from '../task/wait-card.js';
 import { ErrorCard, Details, Headers, Timeline } from '../task/task-cards.js';
 import { Content } from '../ui/content.js';
@@ -23,12 +25,22 @@ const decodedOf = (task: Task, tree: JsonNode | undefined, name: 'payload_decode
 const downloadOf = (task: Task, part: 'payload' | 'result'): string | undefined =>
   task[`${part}_redacted`] || task[`${part}_size`] === 0 ? undefined : api.download(task.queue, task.id, part);
 
+interface BodyProps {
+  queue: string;
+  id: string;
+  task: Task;
+  tree: JsonNode | undefined;
+  reload: () => void;
+}
+
 /** @param queue where it is; its message may name another */
-function Body({ queue, id, task, tree }: { queue: string; id: string; task: Task; tree: JsonNode | undefined }) {
+function Body({ queue, id, task, tree, reload }: BodyProps) {
   return (
     <div class="task-grid">
       <div class="stack">
         {task.error_message !== '' && <ErrorCard task={task} />}
+        <NotesCard task={task} />
+        <StepsCard queue={queue} id={id} state={task.state} onDone={reload} />
         <Content
           title="Payload"
           size={task.payload_size}
@@ -114,7 +126,7 @@ export function TaskPage({ queue, id }: { queue: string; id: string }) {
       actions={task && !gone && <TaskActions task={task} onDone={reload} onDeleting={setDeleting} />}
     >
       {task && <Gone resource={resource} />}
-      {task && <Body queue={queue} id={id} task={task} tree={tree} />}
+      {task && <Body queue={queue} id={id} task={task} tree={tree} reload={reload} />}
       {!task && gone && <Missing queue={queue} />}
       {!task && error && !gone && <Failure error={error} retry={reload} />}
       {!task && !error && <Loading rows={6} />}

@@ -42,6 +42,19 @@ const heldBy = ({ held_by, held_since }: Task): [string, ComponentChildren][] =>
   ['held for', held_since ? <Elapsed key="held" since={held_since} /> : 'unknown'],
 ];
 
+const crashes = ({ crashes: count, last_crashes }: Task): [string, ComponentChildren] => [
+  'its server has died',
+  <span key="crashes">
+    {count === 1 ? 'once' : `${count} times`}
+    {last_crashes.map(({ at, servers, others }) => (
+      <div key={at}>
+        <When at={at} none="" /> <Text value={servers.join(' or ') || 'on an unknown server'} class="wrap" />,{' '}
+        {others === 0 ? 'alone' : `with ${others} or more others`}
+      </div>
+    ))}
+  </span>,
+];
+
 function details(task: Task): [string, ComponentChildren][] {
   const { worker } = task;
   return [
@@ -54,6 +67,7 @@ function details(task: Task): [string, ComponentChildren][] {
     ['queue', <Text key="queue" value={task.queue} class="wrap" />],
     ...(task.group ? [['group', <Group key="group" task={task} />] as [string, ComponentChildren]] : []),
     ['retries', `${task.retried} of ${task.max_retry} used`],
+    ...(task.crashes > 0 ? [crashes(task)] : []),
     ...(task.state === 'pending' ? [pendingFor(task)] : []),
     ...(task.state === 'held' ? heldBy(task) : []),
     ['time limit', time(task.timeout_seconds, 'none')],

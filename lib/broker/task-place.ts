@@ -1,0 +1,5 @@
+/** Where a task is. */
+export interface TaskPlace {
+  readonly queue: string;
+  readonly id: string;
+}

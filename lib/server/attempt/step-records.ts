@@ -1,0 +1,208 @@
+import type { Lease } from '../../broker/broker.js';
+import { answerNameOf, type CheckpointsRole, type StoredSteps, UNDO_RECORD } from '../../broker/checkpoints.js';
+import { InvalidStepError, LeaseExpiredError, StepsChangedError } from '../../errors.js';
+import type { StepsOptions } from '../../task/steps-options.js';
+import {
+  type Answer,
+  type Checkpoint,
+  decodeAnswer,
+  decodeCheckpoint,
+  decodeUndoRecord,
+  encodeCheckpoint,
+  encodeUndoRecord,
+  type UndoRecord,
+} from './checkpoint.js';
+
+/** A step that the handler asks for. */
+export interface Step {
+  readonly name: string;
+  /** Its position among the steps of this call. */
+  readonly n: number;
+}
+
+/** What is stored, and what this call has not asked for yet. */
+interface Known {
+  readonly checkpoints: ReadonlyMap<string, Checkpoint>;
+  /** By the name of the step, as {@link StepRecords.answerName} has it. */
+  readonly answers: StoredSteps['answers'];
+  readonly signals: StoredSteps['signals'];
+  readonly undo: UndoRecord | undefined;
+  /** How often the steps were undone, and the task was run again since. */
+  readonly life: number;
+  /** Whether they are to be undone, or being undone. */
+  readonly isUndoing: boolean;
+  /** The names of those that this call has not asked for yet, by their positions. */
+  readonly unasked: Map<number, string>;
+}
+
+export interface StepRecordsOptions {
+  readonly checkpoints: Pick<CheckpointsRole, 'read' | 'write'>;
+  readonly lease: Lease;
+  /** Names the task in messages. */
+  readonly label: string;
+  readonly options: StepsOptions;
+  /** Its message says that its steps are undone. */
+  readonly isUndoing: boolean;
+}
+
+/** What is stored of the steps of one task, read once per call of its handler, and compared with what the handler asks for. */
+export class StepRecords {
+  private known: Known | undefined;
+  private reading: Promise<Known> | undefined;
+  private readonly onChange: NonNullable<StepsOptions['onChange']>;
+  private readonly version: number;
+
+  constructor(private readonly options: StepRecordsOptions) {
+    const { onChange = 'fail', version = 1 } = options.options;
+    this.onChange = onChange;
+    this.version = version;
+  }
+
+  /** `undefined`: nothing was read yet. */
+  get loaded(): Known | undefined {
+    return this.known;
+  }
+
+  /** Reads what is stored, unless it was read. @throws StepsChangedError when it is of a version that the handler refuses */
+  async load(): Promise<Known> {
+    if (this.known) return this.known;
+    this.reading ??= this.read();
+    this.known = await this.reading;
+    this.requireVersion();
+    return this.known;
+  }
+
+  /** The version of the handler that has begun the task: this one, when nothing is stored. */
+  async begunBy(): Promise<number> {
+    const { checkpoints } = await this.load();
+    const first = [...checkpoints.values()].find(({ n, kind }) => n === 0 && kind !== 'undo');
+    return first ? (first.v ?? 1) : this.version;
+  }
+
+  /**
+   * What was stored of the step, if it is the one that came there before.
+   *
+   * @throws StepsChangedError
+   */
+  async find({ name, n }: Step, kind: Checkpoint['kind']): Promise<Checkpoint | undefined> {
+    const { checkpoints, unasked } = await this.load();
+    const found = checkpoints.get(name);
+    if (this.onChange === 'continue') return found?.kind === kind ? found : undefined;
+    const other = unasked.get(n);
+    if (other !== undefined && other !== name) throw this.changed(`step ${n + 1} was "${other}", and is "${name}" now`);
+    if (!found) return undefined;
+    if (found.n !== n) throw this.changed(`step "${name}" was step ${found.n + 1}, and is step ${n + 1} now`);
+    if (found.kind !== kind)
+      throw this.changed(`step "${name}" was another kind of step (${found.kind}), and is ${kind} now`);
+    unasked.delete(n);
+    return found;
+  }
+
+  /** The payload of the nth signal of this name, from 1 on, if it has come. */
+  async signal(name: string, n: number): Promise<Buffer | undefined> {
+    const { signals } = await this.load();
+    return signals.get(name)?.[(await this.signalNumber(name, n)) - 1];
+  }
+
+  /** Which of those that the task ever got is meant. */
+  async signalNumber(name: string, n: number): Promise<number> {
+    const { life, undo } = await this.load();
+    return n + (life > 0 ? (undo?.signals?.[name] ?? 0) : 0);
+  }
+
+  /** See {@link answerNameOf}. */
+  async answerName(step: string): Promise<string> {
+    const { life } = await this.load();
+    return answerNameOf(step, life);
+  }
+
+  /** An answer to a step that has not asked is one to an earlier task of this id. */
+  async answer(step: string): Promise<Answer | undefined> {
+    const { answers, checkpoints } = await this.load();
+    const bytes = checkpoints.has(step) ? answers.get(await this.answerName(step)) : undefined;
+    return bytes && decodeAnswer(bytes);
+  }
+
+  /** A checkpoint as it is stored: it says who has written it. */
+  encode(checkpoint: Checkpoint): Buffer {
+    const life = this.known?.life ?? 0;
+    const { version } = this;
+    return encodeCheckpoint({
+      ...checkpoint,
+      ...(version > 1 && { v: version }),
+      ...(life > 0 && { life }),
+    });
+  }
+
+  /** @throws LeaseExpiredError */
+  async write({ name }: Pick<Step, 'name'>, checkpoint: Checkpoint): Promise<void> {
+    await this.store(name, this.encode(checkpoint));
+  }
+
+  /** All is undone. From now on what is stored is of an earlier life. @throws LeaseExpiredError */
+  async endLife(undo: UndoRecord): Promise<void> {
+    const { signals, life } = await this.load();
+    const counts = Object.fromEntries([...signals].map(([name, all]) => [name, all.length]));
+    await this.store(UNDO_RECORD, encodeUndoRecord({ ...undo, over: true, life: life + 1, signals: counts }));
+  }
+
+  /** After the handler has returned: what was stored and not asked for. */
+  get leftOver(): StepsChangedError | undefined {
+    const left = [...(this.known?.unasked.values() ?? [])];
+    if (left.length === 0 || this.onChange === 'continue') return undefined;
+    return new StepsChangedError(
+      `${this.options.label} has stored steps that its handler does not ask for any more: ${quoted(left)}`,
+    );
+  }
+
+  private async store(name: string, bytes: Buffer): Promise<void> {
+    const { checkpoints, lease } = this.options;
+    if (!(await checkpoints.write(lease, name, bytes))) throw new LeaseExpiredError();
+  }
+
+  private changed(how: string): StepsChangedError {
+    return new StepsChangedError(
+      `the handler of ${this.options.label} has changed: ${how}. Give it its steps in the old order, and new ones behind them or a new task type`,
+    );
+  }
+
+  private requireVersion(): void {
+    if (this.options.options.onOtherVersion !== 'fail') return;
+    const other = [...this.known!.checkpoints.values()].find(({ v = 1 }) => v !== this.version);
+    if (!other) return;
+    throw new StepsChangedError(
+      `${this.options.label} has steps of version ${other.v ?? 1} of its handler, which is of version ${this.version} now ` +
+        "and has onOtherVersion: 'fail'",
+    );
+  }
+
+  private decode(name: string, bytes: Buffer): Checkpoint {
+    try {
+      return decodeCheckpoint(bytes);
+    } catch (error) {
+      throw new InvalidStepError(
+        `what is stored of step "${name}" of ${this.options.label} is damaged: ${(error as Error).message}; ` +
+          `delete the field did:${name} of its hash to have the step run again`,
+      );
+    }
+  }
+
+  private async read(): Promise<Known> {
+    const { lease, checkpoints } = this.options;
+    const stored = await checkpoints.read(lease.queue, lease.id);
+    const record = stored.checkpoints.get(UNDO_RECORD);
+    const undo = record && decodeUndoRecord(record);
+    const isUndoing = undo !== undefined && (!undo.over || this.options.isUndoing);
+    const all = [...stored.checkpoints].filter(([name]) => name !== UNDO_RECORD);
+    const decoded = all.map(([name, bytes]) => [name, this.decode(name, bytes)] as const);
+    const last = undo?.life ?? decoded.reduce((most, [, { life = 0 }]) => Math.max(most, life), 0);
+    // Until the task is run again, the life that was undone goes on.
+    const life = last - (undo?.over && isUndoing ? 1 : 0);
+    const own = decoded.filter(([, one]) => (one.life ?? 0) === life);
+    const unasked = new Map(own.filter(([, { kind }]) => kind !== 'undo').map(([name, { n }]) => [n, name] as const));
+    const { answers, signals } = stored;
+    return { checkpoints: new Map(own), answers, signals, undo, life, isUndoing, unasked };
+  }
+}
+
+export const quoted = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(', ');

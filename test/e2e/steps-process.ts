@@ -1,0 +1,117 @@
+/*
+ * A process for steps-chaos.spec.ts; its settings are JSON, given first. As `client` it enqueues orders and signals each of them; as `server` it runs
+ * their handlers, which have steps of every kind. It prints each effect, when it has happened.
+ */
+import type { ConnectionInput } from '../../lib/broker/redis/connection/connection-options.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { AsynqClient } from '../../lib/client/client.js';
+import { SkipRetry } from '../../lib/errors.js';
+import { Server } from '../../lib/server/server.js';
+import type { TaskContext } from '../../lib/task/context.js';
+import { defineSignal } from '../../lib/task/signal.js';
+
+export interface StepsSettings {
+  readonly connection: ConnectionInput;
+}
+
+const Go = defineSignal('go');
+
+const [, , , json, role] = process.argv;
+const { connection } = JSON.parse(json!) as StepsSettings;
+const say = (...words: readonly unknown[]): void => void process.stdout.write(`${[Date.now(), ...words].join(' ')}\n`);
+const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+const broker = new RedisBroker(new RedisConnections(connection));
+const client = new AsynqClient(broker);
+
+async function order({ steps, id }: TaskContext): Promise<void> {
+  const effect = (what: string) => async (): Promise<void> => {
+    await sleep(Math.random() * 10);
+    say('did', id, what);
+  };
+  await steps.run('capture', effect('capture'), { undo: effect('refund') });
+  const { invoice } = (await steps.call('invoice', 'invoice', id, { queue: 'other', maxRetry: 1000 })) as {
+    invoice: string;
+  };
+  if (invoice !== id) throw new SkipRetry(`a wrong invoice: ${invoice}`);
+  await steps.each('rows', [0, 1, 2], (row) => effect(`row${row}`)(), { every: 0 });
+  await steps.sleep('nap', 500);
+  await steps.waitFor('go', Go);
+  const flaky = async (): Promise<void> => {
+    if (Math.random() < 0.2) throw new Error('busy');
+    await effect('reserve')();
+  };
+  await steps.run('reserve', flaky, { retry: { max: 1000, delay: 0 }, undo: effect('release') });
+  if (id.endsWith('x')) throw new SkipRetry('sold out');
+  await steps.run('ship', effect('ship'));
+}
+
+async function invoice({ payload }: TaskContext): Promise<{ invoice: string }> {
+  const id = JSON.parse(payload.toString()) as string;
+  await sleep(Math.random() * 20);
+  say('did', id, 'invoice');
+  return { invoice: id };
+}
+
+/** What Redis did not reply to is sent again: the id of a task, and a wait, take it once. */
+async function insist(work: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    try {
+      await work();
+      return;
+    } catch (error) {
+      const { code } = error as { code?: string };
+      if (code === 'ASYNQ_TASK_ID_CONFLICT' || code === 'ASYNQ_TASK_STATE' || code === 'ASYNQ_TASK_NOT_FOUND') return;
+      if (code !== 'ASYNQ_BROKER_UNAVAILABLE') throw error;
+      await sleep(20);
+    }
+  }
+}
+
+async function place(): Promise<void> {
+  for (let n = 0; !ending; n++) {
+    const id = `${process.pid}.${n}${n % 4 === 0 ? 'x' : ''}`;
+    await insist(() => client.enqueue('order', undefined, { taskId: id, maxRetry: 1000 }));
+    say('placed', id);
+    void later(id);
+    await sleep(Math.random() * 40);
+  }
+  await Promise.all(under);
+}
+
+const under = new Set<Promise<void>>();
+function later(id: string): void {
+  const work = sleep(Math.random() * 1500)
+    .then(() => insist(() => client.signal({ queue: 'default', id }, Go)))
+    .finally(() => under.delete(work));
+  under.add(work);
+}
+
+let ending = false;
+const handlers = [
+  { pattern: 'order', handle: order, steps: {} },
+  { pattern: 'invoice', handle: invoice },
+];
+const options = {
+  concurrency: 20,
+  queues: { default: 1, other: 1 },
+  retryDelay: () => 0,
+  taskCheckInterval: 100,
+  delayedTaskCheckInterval: 200,
+  maxCrashes: 1000,
+};
+const server = role === 'server' ? new Server({ broker, handlers, options, contexts: client.taskContexts }) : undefined;
+await server?.start();
+const placing = role === 'client' ? place() : undefined;
+process.stdout.write('ready\n');
+process.stdin.resume();
+process.stdin.on('end', async () => {
+  ending = true;
+  setTimeout(() => process.exit(1), 60_000); // without Redis
+  await placing;
+  await server?.shutdown();
+  await client.close();
+  await broker.close();
+  process.exit(0);
+});

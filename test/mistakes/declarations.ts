@@ -1,0 +1,135 @@
+import { Injectable, Module, UseGuards } from '@nestjs/common';
+import {
+  AsynqModule,
+  type AsynqModuleOptions,
+  InjectTasks,
+  OnTaskEvent,
+  PeriodicTask,
+  TaskAggregator,
+  TaskHandler,
+} from 'nestjs-asynq';
+import { boot, mistake, type Mistake, refusal } from './mistake.js';
+
+const option = (text: string, options: unknown): Mistake =>
+  mistake(`\`forRoot(${text})\``, () => boot(options as AsynqModuleOptions));
+
+class Mails {
+  send(): void {}
+}
+const method = (): TypedPropertyDescriptor<() => void> => Object.getOwnPropertyDescriptor(Mails.prototype, 'send')!;
+/** What a decorator says to the method `Mails.send`. */
+const decorate = (decorator: unknown): Promise<string> =>
+  refusal(() => (decorator as MethodDecorator)(Mails.prototype, 'send', method()));
+
+/** Replaces the method, as many decorators for retries, caches and logs do. */
+function Logged(_target: object, _key: string, descriptor: PropertyDescriptor): PropertyDescriptor {
+  return { ...descriptor, value: () => undefined };
+}
+
+@Injectable()
+class Plain {
+  @TaskHandler('mail')
+  send(): void {}
+}
+
+/** Options of the module and its server. */
+export const MODULE: readonly Mistake[] = [
+  option('{}', { connection: undefined }),
+  option("{ connection: 'localhost:6379' }", { connection: 'localhost:6379' }),
+  option('{ redis: { host } }', { redis: {} }),
+  option("{ connection, prefix: 'shop' }", { prefix: 'shop' }),
+  option('{ connection, concurrency: 5 }', { concurrency: 5 }),
+  option('{ connection, defaultJobOptions: {} }', { defaultJobOptions: {} }),
+  option('{ connection, queues: { critical: 6 } }', { queues: { critical: 6 } }),
+  option("{ connection, server: { concurrency: '10' } }", { server: { concurrency: '10' } }),
+  option('{ connection, server: { queues: [] } }', { server: { queues: [] } }),
+  option("{ connection, server: { shutdownTimeout: '30' } }", { server: { shutdownTimeout: '30' } }),
+  option('{ connection, server: { lockDuration: 30000 } }', { server: { lockDuration: 30_000 } }),
+  option('{ connection, defaults: { attempts: 3 } }', { defaults: { attempts: 3 } }),
+  mistake('`forRootAsync({ useFactory, connection })`', () =>
+    refusal(() => AsynqModule.forRootAsync({ useFactory: () => ({}) as never, connection: 'memory' } as never)),
+  ),
+  mistake('`imports: [AsynqModule]`', () => boot(undefined, { imports: [AsynqModule] })),
+  mistake('`forRoot` in two modules', () => {
+    @Module({ imports: [AsynqModule.forRoot({ connection: 'memory' })] })
+    class Feature {}
+    return boot({}, { imports: [Feature] });
+  }),
+];
+
+/** Handlers and schedules. */
+export const HANDLERS: readonly Mistake[] = [
+  mistake('`@TaskHandler(Mail)`, where two files import each other', () => decorate(TaskHandler(undefined as never))),
+  mistake("`@TaskHandler('')`", () => decorate(TaskHandler(''))),
+  mistake("`@TaskHandler('mail', { queue: 'mails' })`", () =>
+    decorate(TaskHandler('mail', { queue: 'mails' } as never)),
+  ),
+  mistake("`@TaskHandler('mail', { attempts: 3 })`", () => decorate(TaskHandler('mail', { attempts: 3 } as never))),
+  mistake("`@TaskHandler('mail')` on a static method", () =>
+    refusal(() => TaskHandler('mail')(Mails as never, 'make', { value: () => undefined })),
+  ),
+  mistake("`@TaskHandler('mail')` on an arrow function", () =>
+    refusal(() => (TaskHandler('mail') as PropertyDecorator)(Mails.prototype, 'send')),
+  ),
+  mistake('a decorator above `@TaskHandler` that replaces the method', () => {
+    @Injectable()
+    class Hidden {
+      @Logged
+      @TaskHandler('mail')
+      send(): void {}
+    }
+    return boot({}, { providers: [Hidden] });
+  }),
+  mistake("two methods with `@TaskHandler('mail')`", () => {
+    @Injectable()
+    class Letters {
+      @TaskHandler('mail')
+      post(): void {}
+    }
+    return boot({}, { providers: [Plain, Letters] });
+  }),
+  mistake('a class with handlers in two modules', () => {
+    @Module({ providers: [Plain] })
+    class Feature {}
+    return boot({}, { imports: [Feature], providers: [Plain] });
+  }),
+  mistake("`@TaskHandler('mail', { connection: 'bililng' })`", () => {
+    @Injectable()
+    class Bills {
+      @TaskHandler('bill', { connection: 'bililng' })
+      send(): void {}
+    }
+    const billing = AsynqModule.forRoot({ connection: 'memory', name: 'billing' });
+    return boot({}, { imports: [billing], providers: [Bills] });
+  }),
+  mistake("`@TaskHandler('mail', { batch: { size: 0 } })`", () =>
+    decorate(TaskHandler('mail', { batch: { size: 0 } })),
+  ),
+  mistake('`@InjectTasks(Mails)`, where two files import each other', () =>
+    refusal(() => InjectTasks(undefined as never)),
+  ),
+  mistake('`@InjectTasks(MailService)`, a class without handlers', () => {
+    class MailService {}
+    return refusal(() => InjectTasks(MailService as never));
+  }),
+  mistake("`@PeriodicTask('every 5 minutes')`", () => decorate(PeriodicTask('every 5 minutes'))),
+  mistake("`@PeriodicTask('60 * * * *')`", () => decorate(PeriodicTask('60 * * * *'))),
+  mistake("`@PeriodicTask('0 9 * * *', { timeZone: 'Europe/Berlin' })`", () =>
+    decorate(PeriodicTask('0 9 * * *', { timeZone: 'Europe/Berlin' } as never)),
+  ),
+  mistake("`@PeriodicTask('0 9 * * *', { tz: 'Berlin' })`", () =>
+    decorate(PeriodicTask('0 9 * * *', { tz: 'Berlin' })),
+  ),
+  mistake("`@OnTaskEvent('completed')`", () => decorate(OnTaskEvent('completed' as never))),
+  mistake('`@UseGuards` on a method with `@TaskAggregator`', () => {
+    @Injectable()
+    class Groups {
+      @TaskAggregator()
+      @UseGuards({ canActivate: () => true })
+      merge(): never {
+        throw new Error();
+      }
+    }
+    return boot({}, { providers: [Groups] });
+  }),
+];

@@ -1,0 +1,35 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { afterAll, beforeAll } from 'vitest';
+
+/** Where packages of this repository are found. */
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url));
+
+/**
+ * Compiles modules for threads before the tests of a file, with the sources of this package in them: a thread cannot load TypeScript.
+ *
+ * @returns finds the compiled file of one
+ */
+export function useThreadModules(...files: readonly URL[]): (name: string) => URL {
+  let dir = '';
+  beforeAll(async () => {
+    const { build } = await import('vite');
+    await mkdir(CACHE, { recursive: true });
+    dir = await mkdtemp(join(CACHE, 'threads-'));
+    const input = Object.fromEntries(files.map((url) => [basename(url.pathname, '.ts'), fileURLToPath(url)]));
+    await build({
+      configFile: false,
+      logLevel: 'error',
+      build: {
+        ssr: true,
+        outDir: dir,
+        minify: false,
+        target: 'node20',
+        rollupOptions: { input, output: { entryFileNames: '[name].mjs' } },
+      },
+    });
+  }, 60_000);
+  afterAll(() => rm(dir, { recursive: true, force: true }));
+  return (name) => pathToFileURL(join(dir, `${name}.mjs`));
+}
