@@ -352,6 +352,21 @@ describe('what is done in the console by clicking', () => {
     await untilState('go', 'active-1', 'retry');
   });
 
+  it('knows the pages before when the list is drawn again just after the click', async () => {
+    const tab = await visit('queues/many/pending');
+    // As when the browser is busy: the page is told of its new address only after the list has come again.
+    await tab.page.addInitScript(
+      "addEventListener('hashchange', (event) => event.isTrusted && event.stopImmediatePropagation())",
+    );
+    await tab.page.reload();
+    await tab.sees('1–20 of 45');
+    await tab.press('Next');
+    for (let reply = 0; reply < 2; reply++)
+      await tab.page.waitForResponse((response) => response.url().includes('/queues/many/'));
+    await tab.page.evaluate("dispatchEvent(new Event('hashchange'))");
+    await tab.sees('21–40 of 45');
+  });
+
   it('pages through a list without losing a task', async () => {
     const tab = await visit('queues/many/pending');
     const seen = new Set<string>();

@@ -40,8 +40,11 @@ window.addEventListener('hashchange', () => route.set(parseHash(location.hash)))
 
 export const useRoute = (): Route => useStore(route);
 
+/** Goes to a page at once: `hashchange` comes later, and what renders in between must not see the old page. */
 export function navigate(path: readonly string[], query: RouteQuery = {}): void {
-  location.hash = href(path, query);
+  const hash = href(path, query);
+  location.hash = hash;
+  route.set(parseHash(hash));
 }
 
 /** Changes the query of the current location without a new entry in the browser's history. */
