@@ -41,6 +41,8 @@ const ALONE = [
 ];
 
 const suites = ['contract', 'redis', 'outbox', 'interop', 'e2e', 'browser', 'package'];
+/** Suites whose specs share their modules, too. */
+const SHARED = new Set(['contract', 'redis', 'outbox', 'interop']);
 /** Suites that come last; the others run after the unit tests, all at once. */
 const LATE: Readonly<Record<string, number>> = { browser: 2, package: 3 };
 
@@ -66,7 +68,9 @@ export default defineConfig({
         isolate: false,
       }),
       project('unit-alone', 0, ALONE),
-      ...suites.map((suite) => project(suite, LATE[suite] ?? 1, [`test/${suite}/**/*.spec.ts`])),
+      ...suites.map((suite) =>
+        project(suite, LATE[suite] ?? 1, [`test/${suite}/**/*.spec.ts`], { isolate: !SHARED.has(suite) }),
+      ),
     ],
   },
 });
