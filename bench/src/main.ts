@@ -49,7 +49,7 @@ const rounds = smoke ? 1 : Number(option('rounds') ?? 3);
 const roundTrip = readRoundTrip(option('rtt'));
 /** How many tasks a worker runs before the measured ones. */
 const warm = Number(option('warm') ?? (smoke ? 20 : 5_000));
-const n = (count: number): number => (smoke ? Math.max(20, Math.floor(count / 50)) : count);
+const n = (count: number): number => (smoke ? Math.max(20, Math.floor(count / 200)) : count);
 
 /** `--only=composition` chooses these. @param size the tasks of one flow or chain */
 const composed = (

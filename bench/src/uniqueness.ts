@@ -14,7 +14,7 @@ export const isUniqueness = (kind: string): kind is UniquenessKind => kind.start
 
 /** Calls that are made at the same time. */
 const AT_ONCE = 100;
-/** Calls before the measured ones: both systems are measured in their steady state, when the JavaScript compiler has done its work. */
+/** Calls before the measured ones, at most as many as these: both systems are measured in their steady state, when the JavaScript compiler has done its work. */
 const WARM = 30_000;
 
 /** Enqueues a task with a key, and resolves when Redis has replied. */
@@ -83,8 +83,9 @@ export async function uniqueness(
       await Promise.all(calls);
     }
   };
-  await run(0, WARM);
-  const measured = await timed(count, () => run(WARM, WARM + count));
+  const warm = Math.min(WARM, count);
+  await run(0, warm);
+  const measured = await timed(count, () => run(warm, warm + count));
   await door.close();
   return measured;
 }

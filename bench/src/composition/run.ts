@@ -35,7 +35,7 @@ export async function compose(
   if (kind === 'batch') return rows(port, part, count, CONCURRENCY, name === 'ours');
   const shape: Shape = { kind, size, count };
   const composer = await composers[name]!(port);
-  const warm = { ...shape, count: Math.max(1, Math.floor(WARM_TASKS / tasksOf(shape))) };
+  const warm = { ...shape, count: Math.max(1, Math.min(count, Math.floor(WARM_TASKS / tasksOf(shape)))) };
   await composer.add(warm);
   const adding = await timed(count * tasksOf(shape), () => composer.add(shape));
   const result = part === 'add' ? adding : await runAll(composer, shape, warm.count);
