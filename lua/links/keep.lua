@@ -94,6 +94,7 @@ if L.has_links or L.has_runs then
     end
   end
 end
+L.load_all()
 for _, audit in ipairs(L.audits) do
   settled = settled + (L.guard(audit, limit) or 0)
 end

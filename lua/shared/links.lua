@@ -63,7 +63,7 @@ do
     if L.has_parts then L.work_posted() end
     L.push_pending()
     L.write_timers()
-    if L.has_all then L.write_links() end
+    if L.has_waits then L.write_links() end
   end
 
   -- What this script has stored in the outbox, packed: to, key, body and data of each; and what it has noted.
@@ -74,10 +74,17 @@ end
 -- Includes shared/link-fields.lua
 -- Includes shared/plain-tasks.lua
 -- Includes shared/run-successes.lua
--- All else is made when it is first asked for: to make its functions would cost most calls of exchange.lua more than all they do.
+-- All else is made when it is first asked for, in parts: to make its functions would cost most calls of exchange.lua more than all they do,
+-- and those that end a wait more than a third of what they do.
 do
   local lazy = {}
-  L.has_parts, L.has_all = false, false
+  L.has_parts, L.has_waits = false, false
+
+  local function set_lazy(metatable)
+    for _, list in ipairs({ L.on, L.tell, L.due, L.audits, L.afterwards }) do
+      setmetatable(list, metatable)
+    end
+  end
 
   -- What the ends of members need, and no more.
   function L.load_parts()
@@ -86,24 +93,28 @@ do
     -- Includes shared/posts.lua
     -- Includes shared/membership.lua
     -- Includes shared/parts.lua
-    for _, list in ipairs({ L.on, L.tell, L.due, L.audits, L.afterwards }) do
-      setmetatable(list, lazy)
-    end
+    set_lazy(lazy)
   end
 
-  local function load()
-    setmetatable(L, nil)
-    setmetatable(L.runs, nil)
+  -- What watchers, marks and tasks that wait need, and no more.
+  local function load_waits()
+    if L.has_waits then return end
     L.load_parts()
-    L.has_all = true
-    for _, list in ipairs({ L.on, L.tell, L.due, L.audits, L.afterwards }) do
-      setmetatable(list, nil)
-    end
+    L.has_waits = true
     -- Includes shared/link-values.lua
     -- Includes shared/watchers.lua
     -- Includes shared/unseen.lua
     -- Includes shared/new-tasks.lua
     -- Includes shared/waits.lua
+  end
+
+  -- For those that go through a list, where nothing is asked for by its name.
+  function L.load_all()
+    if not getmetatable(L) then return end
+    load_waits()
+    setmetatable(L, nil)
+    setmetatable(L.runs, nil)
+    set_lazy(nil)
     -- Includes shared/run-ends.lua
     -- Includes shared/runs.lua
     -- Includes shared/run-steps.lua
@@ -116,7 +127,10 @@ do
   end
 
   function lazy.__index(list, name)
-    load()
+    load_waits()
+    local value = rawget(list, name)
+    if value ~= nil then return value end
+    L.load_all()
     return list[name]
   end
   setmetatable(L, lazy)
