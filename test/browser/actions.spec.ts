@@ -365,6 +365,7 @@ describe('what is done in the console by clicking', () => {
       await tab.page.waitForResponse((response) => response.url().includes('/queues/many/'));
     await tab.page.evaluate("dispatchEvent(new Event('hashchange'))");
     await tab.sees('21–40 of 45');
+    expect(await tab.page.locator('.pager .number').textContent()).toBe('21–40 of 45');
   });
 
   it('pages through a list without losing a task', async () => {
