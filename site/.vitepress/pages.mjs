@@ -1,6 +1,6 @@
 /** The pages by what a reader wants. A test compares them with the files of docs/. */
 export const SECTIONS = [
-  { text: 'Start', pages: ['index'] },
+  { text: 'Start', pages: ['index', 'tutorial'] },
   {
     text: 'Coming from',
     pages: ['from-bullmq', 'from-asynq'],
