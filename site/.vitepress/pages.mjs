@@ -1,9 +1,9 @@
 /** The pages by what a reader wants. A test compares them with the files of docs/. */
 export const SECTIONS = [
-  { text: 'Start', pages: ['index', 'tutorial'] },
+  { text: 'Start', pages: ['index', 'tutorial', 'how-it-works'] },
   {
     text: 'Coming from',
-    pages: ['from-bullmq', 'from-asynq'],
+    pages: ['from-bullmq', 'from-bull', 'from-agenda', 'from-nest-schedule', 'from-asynq'],
   },
   {
     text: 'Tasks and handlers',
@@ -17,6 +17,6 @@ export const SECTIONS = [
   { text: 'Tools', pages: ['dashboard', 'inspector', 'command-line'] },
   {
     text: 'Reference',
-    pages: ['configuration', 'troubleshooting'],
+    pages: ['configuration', 'options', 'recipes', 'faq', 'troubleshooting'],
   },
 ];
