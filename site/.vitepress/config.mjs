@@ -1,17 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SECTIONS } from './pages.mjs';
+import { slugify } from './slugify.mjs';
 
 const docs = join(import.meta.dirname, '../made/pages');
 const titleOf = (page) => /^# (.+)$/m.exec(readFileSync(join(docs, `${page}.md`), 'utf8'))[1];
-
-/** As GitHub makes anchors, so that one link is right in both places. */
-const slugify = (text) =>
-  text
-    .trim()
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '')
-    .replaceAll(' ', '-');
 
 const sidebar = SECTIONS.map(({ text, pages }) => ({
   text,
