@@ -38,11 +38,11 @@ export interface BatchOptions<S extends AnyTask = AnyTask, C extends AnyTask = A
   name: string;
   /** Where the batch lives; its members and callbacks may be in any queue. Default `default`. */
   queue?: string;
-  /** When every member has succeeded. A failed member that is run again and succeeds counts. */
+  /** When every member has succeeded. A failed member that is run again and succeeds counts. Default: none. */
   onSuccess?: BatchTask<S>;
-  /** When every member has succeeded or failed. */
+  /** When every member has succeeded or failed. Default: none. */
   onComplete?: BatchTask<C>;
-  /** When the first member fails for good: it is archived, or was deleted, cancelled or revoked. */
+  /** When the first member fails for good: it is archived, or was deleted, cancelled or revoked. Default: none. */
   onDeath?: BatchTask<D>;
   /** After this time the batch is closed if nobody has closed it. Default 1 hour, at least 1 second. */
   closeWithin?: Duration;

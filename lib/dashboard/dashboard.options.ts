@@ -19,10 +19,10 @@ export interface AsynqDashboardStatics {
   connection?: string;
   /**
    * Guards of all routes of the console, including the page: classes or instances. They run after
-   * the application's own guards.
+   * the application's own guards. Default: none.
    */
   guards?: readonly DashboardGuard[];
-  /** Modules that export the dependencies of the guards and of the `forRootAsync` factory. */
+  /** Modules that export the dependencies of the guards and of the `forRootAsync` factory. Default: none. */
   imports?: ModuleMetadata['imports'];
   /** The version of its routes in a versioned application. Default: neutral to versions. */
   version?: string | string[];
@@ -38,8 +38,8 @@ export interface AsynqDashboardSettings {
    */
   access?: DashboardAccess;
   /**
-   * Names the sender of a change for the audit trail. Default, also if it returns nothing or
-   * throws: the name of `request.user` (`username`, `email`, `preferred_username`, `name`, `sub` or
+   * Names the sender of a change for the audit trail. Default (also if it returns nothing or
+   * throws): the name of `request.user` (`username`, `email`, `preferred_username`, `name`, `sub` or
    * `id`), else the address of the sender.
    */
   actor?: DashboardActor;

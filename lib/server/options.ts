@@ -50,7 +50,7 @@ export interface ServerOptions extends GroupOptions {
   isFailure?: IsFailure;
   /**
    * Called for every failed attempt, before its outcome is stored (asynq's ErrorHandler). Must not
-   * throw.
+   * throw. Default: none.
    */
   onError?: (error: unknown, task: TaskContext) => void;
   /** Where handlers with `thread: true` run. Default: nowhere; such a handler fails at boot. */
@@ -65,9 +65,9 @@ export interface ServerOptions extends GroupOptions {
    * other, and runs beside few others. Default 3.
    */
   maxCrashes?: number;
-  /** Called regularly with the result of a ping to Redis (asynq's HealthCheckFunc). */
+  /** Called regularly with the result of a ping to Redis (asynq's HealthCheckFunc). Default: none. */
   healthCheck?: HealthCheckHook;
-  /** Default 15 s. */
+  /** Time between two calls of `healthCheck`. Default 15 s. */
   healthCheckInterval?: Duration;
   /** Time between two clean-ups of completed and archived tasks. Default 8 s. */
   janitorInterval?: Duration;
@@ -75,7 +75,7 @@ export interface ServerOptions extends GroupOptions {
   janitorBatchSize?: number;
   /**
    * Other grace periods, delays and sizes for some queues and groups. Of two that set the same
-   * option, the later one wins.
+   * option, the later one wins. Default: none.
    */
   groupOverrides?: readonly GroupOverride[];
 }

@@ -70,7 +70,7 @@ type DefinitionOptions<P, Received> = TaskOptions &
   PayloadVersions<Received> &
   DefinitionLinks<P> &
   Acknowledged & {
-    /** How a handler with steps meets tasks that it has begun before a deploy. */
+    /** How a handler with steps meets tasks that it has begun before a deploy. Default: as StepsOptions says. */
     steps?: StepsOptions;
     /** Whose tasks take turns in a fair queue, and what limits these have: see FairnessOptions. Default: its tasks have no key. */
     fairness?: FairnessOptions<P>;

@@ -41,7 +41,7 @@ export type KeyFunction<P> = (payload: P) => string;
 export interface TaskIdentity<P> {
   /**
    * The business id of a task, from its payload: `(payment) => payment.orderId`. Called once per
-   * enqueue, in the process that enqueues.
+   * enqueue, in the process that enqueues. Default: none.
    */
   key?: KeyFunction<P>;
   /**
@@ -98,7 +98,7 @@ export interface WaitOptions {
 export interface DefinitionLinks<P> extends TaskIdentity<P>, WaitOptions {
   /**
    * What must succeed before a task runs, in whatever order and process the tasks are enqueued. At
-   * most 1,000. Excludes `group`.
+   * most 1,000. Excludes `group`. Default: nothing.
    */
   after?: DefinedPrerequisite<P> | readonly DefinedPrerequisite<P>[];
 }

@@ -19,8 +19,8 @@ export interface TaskOptions {
   maxRetry?: number;
   /**
    * How long one attempt may take; stored in whole seconds, rounded up, so that a number is 0 or at least 1000. 0 is asynq's NoTimeout, the
-   * same as no timeout: 30 minutes, unless there is a deadline. With both, the earlier end counts.
-   * asynq has no attempt without a limit: set a long timeout (`'365d'`).
+   * same as no timeout. With a deadline, too, the earlier end counts. asynq has no attempt without a limit: set a long timeout (`'365d'`).
+   * Default: 30 minutes, unless there is a deadline.
    */
   timeout?: Duration;
   /**
@@ -31,7 +31,7 @@ export interface TaskOptions {
   /**
    * How long the task may wait for its first attempt: from the call on, or from its time when it is delayed. Waiting for other tasks
    * counts, too. A server that claims it later does not run it; see `onExpiry`. Retries do not expire, nor does a task that somebody runs by hand after that. Go servers
-   * run it late. 0, and by default: it does not expire. Not together with `group`.
+   * run it late. Not together with `group`. Default 0: it does not expire.
    */
   expiresIn?: Duration | false;
   /**
@@ -74,12 +74,12 @@ export interface TaskOptions {
   supersede?: boolean;
   /**
    * The earliest start; whole seconds, rounded up. Not later than now: at once. Excludes
-   * `processIn`.
+   * `processIn`. Default: at once.
    */
   processAt?: Date;
   /**
    * How long to wait before the start, from the call on. 0 or negative: at once. Excludes
-   * `processAt`.
+   * `processAt`. Default 0.
    */
   processIn?: Duration;
   /**
@@ -94,12 +94,12 @@ export interface TaskOptions {
   retention?: Duration;
   /**
    * The group, a name without braces, in which the task waits instead of running alone. A delayed
-   * task joins the group when it is due.
+   * task joins the group when it is due. Default: none.
    */
   group?: string | false;
   /**
    * Texts by name, which handlers get with the task. Go servers before asynq v0.26 drop them on a
-   * retry.
+   * retry. Default: none.
    */
   headers?: Readonly<Record<string, string>>;
 }

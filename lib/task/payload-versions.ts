@@ -14,7 +14,7 @@ export interface PayloadVersions<Received = unknown> {
   /**
    * Makes of the payload of an older version what handlers get now. Called where the task runs, with
    * what the codec has decoded; `from` is at least 1. Not asynchronous. What it throws archives the
-   * task, as a payload that cannot be decoded does.
+   * task, as a payload that cannot be decoded does. Default: none; a version from 2 on needs it.
    */
   upgrade?: (payload: unknown, from: number) => Received;
 }

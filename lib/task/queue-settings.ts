@@ -34,7 +34,7 @@ export interface QueueSettings {
    * key are one more key. Set it in every process that enqueues to the queue or serves it. Not together with `maxPending`. Default `false`: first come, first served.
    */
   fairness?: boolean;
-  /** The limits of its archive. Go servers keep to asynq's. */
+  /** The limits of its archive. Go servers keep to asynq's. Default: asynq's. */
   archive?: ArchiveSettings;
 }
 

@@ -24,7 +24,7 @@ export interface StepRunOptions<R = unknown> {
   retry?: StepRetry;
   /**
    * Takes back what the step has done, once the task fails for good: the compensations of all steps that have succeeded run backwards, each
-   * as a step of its own. It gets what the step has brought.
+   * as a step of its own. It gets what the step has brought. Default: nothing is taken back.
    */
   undo?: (result: R) => unknown;
 }

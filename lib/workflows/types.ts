@@ -10,15 +10,15 @@ export interface StepOptions<Names extends string = string> {
    */
   after?: Names | readonly Names[];
   /**
-   * What it does when one of these failed: `cancel` (default) does not run, until that one succeeds
-   * after all; `run` runs all the same; `wait` waits for a rerun.
+   * What it does when one of these failed: `cancel` does not run, until that one succeeds
+   * after all; `run` runs all the same; `wait` waits for a rerun. Default `cancel`.
    */
   onFailure?: FailurePolicy;
   /** Its failure counts as done, for the steps after it and for the run. Default false. */
   optional?: boolean;
   /**
    * Options of its task, but for `taskId` and `group`. `processIn` counts from when the step is
-   * ready; a unique lock is taken then.
+   * ready; a unique lock is taken then. Default: those of its definition.
    */
   options?: StepTaskOptions;
 }

@@ -1,16 +1,21 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { repository } from './program.js';
 import { PageSnippets } from './snippets.js';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-/** Those that are about code; docs-command-line.spec.ts looks after the other. */
+/** Those that have code. */
 const pages = readdirSync(join(repository, 'docs')).filter(
-  (file) => file.endsWith('.md') && file !== 'command-line.md',
+  (file) => file.endsWith('.md') && readFileSync(join(repository, 'docs', file), 'utf8').includes('```ts\n'),
 );
+const isSpec = ({ file }: { readonly file: string }) => file.endsWith('.spec.ts');
+const vitest = join(repository, 'node_modules/vitest/vitest.mjs');
 
 describe.each(pages)('docs/%s', (file) => {
   let page: PageSnippets;
@@ -27,7 +32,13 @@ describe.each(pages)('docs/%s', (file) => {
   it('has tests that pass, where it has any', async () => {
     const log = vi.spyOn(console, 'log').mockReturnValue();
     const tests = page.snippets.filter(({ code }) => code.includes('nestjs-asynq/testing'));
-    for (const snippet of tests) await import(pathToFileURL(page.compiled(snippet.file)).href);
+    const [specs, parts] = [tests.filter(isSpec), tests.filter((snippet) => !isSpec(snippet))];
+    if (specs.length > 0) {
+      const root = dirname(page.compiled(specs[0]!.file));
+      await writeFile(join(root, 'vitest.config.mjs'), 'export default {};'); // else Vitest takes that of this repository
+      await promisify(execFile)(process.execPath, [vitest, 'run', '--root', root]);
+    }
+    for (const snippet of parts) await import(pathToFileURL(page.compiled(snippet.file)).href);
     log.mockRestore();
     expect(page.complaints).toBe('');
   });

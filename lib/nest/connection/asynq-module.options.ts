@@ -43,7 +43,7 @@ export interface AsynqModuleOptions extends Acknowledged {
   globalEnhancers?: boolean;
   /** How payloads are encoded and decoded, unless a definition has a codec. Default JSON, and bytes as they are. */
   codec?: PayloadCodec;
-  /** Default options of every task enqueued here; those of its definition and of the call take precedence. */
+  /** Options of every task enqueued here; those of its definition and of the call take precedence. Default: none. */
   defaults?: TaskOptions;
   /** Settings of queues by name, for whoever puts tasks into them or archives them. Default: none. */
   queues?: Readonly<Record<string, QueueSettings>>;
@@ -86,7 +86,7 @@ export interface AsynqModuleExtras {
   name?: string;
   /** Whether other modules can inject the client without importing this one. Default false. Handlers are found in every module. */
   isGlobal?: boolean;
-  /** More providers that the options factory can inject. */
+  /** More providers that the options factory can inject. Default: none. */
   extraProviders?: Provider[];
 }
 

@@ -23,7 +23,7 @@ export interface AsynqOperationsOptions {
   drainAccess?: DrainAccess;
   /** Guards of `drain`: classes, or instances. Default none. */
   guards?: readonly (Type<CanActivate> | CanActivate)[];
-  /** Modules the guards need. */
+  /** Modules the guards need. Default: none. */
   imports?: ModuleMetadata['imports'];
   /** How long `drain` waits before it replies that tasks still run; `?timeout=` of a request overrides it. Default: without limit. */
   drainTimeout?: Duration;
