@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { backoff } from '../async.js';
 import type { Clock, ClockTimer } from '../clock.js';
 import { type EnqueueResult, resultOf } from '../enqueue/enqueue-result.js';
+import type { RepeatPolicy, RepeatRequest } from '../broker/uniqueness.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 import { type EnqueueReply, Unacknowledged } from '../enqueue/producing.js';
 import { ClosedError } from '../errors.js';
@@ -10,6 +11,9 @@ import type { TransactionScope } from '../transactions/transactions.js';
 
 /** How long tasks of a committed transaction are sent again, in milliseconds. */
 const RETRY_FOR_MS = 60_000;
+
+/** Of these the last call counts. */
+const LAST_COUNTS: readonly RepeatPolicy[] = ['debounce', 'latest', 'replace', 'supersede'];
 
 export interface AfterCommitDeps {
   readonly clock: Clock;
@@ -33,6 +37,10 @@ export class AfterCommit {
   private readonly pauses = new Set<() => void>();
   private readonly running = new Set<Promise<void>>();
   private closed = false;
+  /** By lock, the last task that is under way, if it is one of which the last counts. */
+  private readonly last = new Map<string, PreparedTask>();
+  /** Tasks that a later commit stands for: sent again, they would take its place. */
+  private readonly outdated = new WeakSet<PreparedTask>();
   /** Leaves the transaction: what begins after its commit must not find it around itself. */
   private readonly outside = AsyncLocalStorage.snapshot();
 
@@ -57,6 +65,7 @@ export class AfterCommit {
   }
 
   private async sendFirst(tasks: readonly PreparedTask[]): Promise<void> {
+    for (const task of tasks) this.outdate(task);
     const left = await this.send(tasks, false);
     if (left) void this.track(this.retry(left));
   }
@@ -72,6 +81,7 @@ export class AfterCommit {
       if (isLast) break;
     }
     if (!left) return;
+    for (const task of left.tasks) this.end(task);
     const tasks = left.tasks.map(({ request: { message } }) => message);
     events?.emit('lostAfterCommit', {
       tasks: tasks.map(({ id, type, queue }) => ({ id, type, queue })),
@@ -93,17 +103,35 @@ export class AfterCommit {
   }
 
   /** Returns the tasks that Redis may not have. @param again whether an earlier call may have stored them */
-  private async send(tasks: readonly PreparedTask[], again: boolean): Promise<Left | undefined> {
+  private async send(committed: readonly PreparedTask[], again: boolean): Promise<Left | undefined> {
+    const tasks = again ? committed.filter((task) => !this.outdated.has(task)) : committed;
     const calls = await Promise.allSettled(tasks.map((task) => this.deps.send(task)));
     const left: PreparedTask[] = [];
     let failure: unknown;
     calls.forEach((call, index) => {
       const task = tasks[index]!;
-      if (call.status === 'fulfilled') return this.settle(task, again ? known(task, call.value) : call.value);
-      left.push(task);
+      if (call.status === 'fulfilled') {
+        this.end(task);
+        return this.settle(task, again ? known(task, call.value) : call.value);
+      }
       failure = call.reason;
+      if (!this.outdated.has(task)) left.push(task);
     });
     return left.length === 0 ? undefined : { tasks: left, error: failure };
+  }
+
+  /** What an earlier commit has under way with the same lock is not sent again. */
+  private outdate(task: PreparedTask): void {
+    const lock = lockOf(task);
+    if (lock === undefined) return;
+    const earlier = this.last.get(lock);
+    if (earlier) this.outdated.add(earlier);
+    this.last.set(lock, task);
+  }
+
+  private end(task: PreparedTask): void {
+    const lock = lockOf(task);
+    if (lock !== undefined && this.last.get(lock) === task) this.last.delete(lock);
   }
 
   private settle(task: PreparedTask, reply: EnqueueReply): void {
@@ -111,6 +139,13 @@ export class AfterCommit {
     const { ok, error }: EnqueueResult = resultOf(task, reply, this.deps.events);
     if (!ok) this.deps.events?.emit('refusedAfterCommit', { task: { id, type, queue }, error });
   }
+}
+
+/** Of a task of which the last counts. */
+function lockOf({ repeats, request }: PreparedTask): string | undefined {
+  if (!repeats) return undefined;
+  const { policy, lock } = (request as RepeatRequest).repeat;
+  return LAST_COUNTS.includes(policy) ? lock : undefined;
 }
 
 /** A task of this id was stored by an earlier call, if the id was made for it. */

@@ -35,11 +35,11 @@ export interface Repeating {
   readonly repeat: Repeat | undefined;
 }
 
-/** For tasks that are created with others. @throws InvalidTaskError */
-export function refuseRepeat({ request, repeats }: PreparedTask, what: string): void {
+/** For tasks that are created with others. @param remedy what leaves the option out; default: leave it out. @throws InvalidTaskError */
+export function refuseRepeat({ request, repeats }: PreparedTask, what: string, remedy = 'leave it out'): void {
   if (!repeats) return;
   throw new InvalidTaskError(
-    `${what} cannot have ${repeats}, which task "${request.message.type}" has; leave it out, or use a plain unique time`,
+    `${what} cannot have ${repeats}, which task "${request.message.type}" has; ${remedy}, or use a plain unique time`,
   );
 }
 

@@ -242,7 +242,7 @@ export class AsynqScheduler {
     const kind = this.preparer.kindOf(task, taskOptions);
     const schedule = readSpec(spec, plan.tz);
     const prepared = this.preparer.prepare(kind, payload, this.broker.clock.now());
-    refuseRepeat(prepared, 'a periodic entry');
+    refuseRepeat(prepared, 'a periodic entry', `give the entry ${prepared.repeats}: false`);
     const payloadBytes = prepared.request.message.payload;
     const given = typeof task === 'string' ? taskOptions : { ...task.options, ...taskOptions };
     const texts = optionTexts(given);

@@ -149,10 +149,11 @@ local function create(i, own, key, message, ttl, at, start_by)
   push(own, at)
 end
 
--- Whether an earlier call has done this: it made the id, or stored the message under the id.
-local function note_known(i, own, message)
+-- Whether an earlier call has done this: it made the id, or stored the message under the id. A lock that names the id tells of one that
+-- is over by now, and gone.
+local function note_known(i, own, message, holder)
   local task = read(own)
-  if not task then return false end
+  if not task then return holder == own and string.sub(resent, i, i) == MADE_ID end
   if string.sub(resent, i, i) ~= MADE_ID and field(task, 'msg') ~= message then return false end
   write_again(i, own, task.state)
   if waits_for_tasks(task) then note_as_is(i, FOLLOWS, own, task) end
@@ -184,7 +185,7 @@ local function enqueue(i, policy, ttl, at, limit)
   local holder = taken[lock] or holders[i]
   if holder and policy == EXISTING and is_first_call then return note_found(i, holder) end
   local message, own = argv[MESSAGES + i], string.sub(key, id_start)
-  if not is_first_call and exists(key) and note_known(i, own, message) then return end
+  if not is_first_call and (holder == own or exists(key)) and note_known(i, own, message, holder) then return end
   if policy == ONCE then
     local is_there = exists(key)
     if is_there and (created[key] or call('HEXISTS', key, 'msg') == 1) then return note_found(i, own) end

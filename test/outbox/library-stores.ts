@@ -33,6 +33,7 @@ const typeorm = (kind: StoreKind, name: string, options: (server: DatabaseServer
     const store = typeormOutbox(source, { table });
     return {
       store,
+      noTransaction: source.manager,
       sql: (text) => source.query(text),
       transaction: (work) => source.transaction((manager) => work(manager)),
       savepoint: (tx, work) => (tx as EntityManager).transaction((manager) => work(manager)),
@@ -76,6 +77,7 @@ const withKnex = (kind: StoreKind, name: string, client: string, user: string, d
     const db = knex({ client, connection: { ...local, port, user, database } });
     return {
       store: knexOutbox(db, { table }),
+      noTransaction: db,
       sql: async (text) => {
         const reply: unknown = await db.raw(text);
         const rows = Array.isArray(reply) ? (reply[0] as unknown) : (reply as { rows: unknown }).rows;
@@ -104,6 +106,7 @@ const withKysely = (kind: StoreKind, name: string, dialect: (server: DatabaseSer
     const query = (on: Kysely<unknown>, text: string) => on.executeQuery(CompiledQuery.raw(text));
     return {
       store: kyselyOutbox(db, { table, ...(listen && { listen }) }),
+      noTransaction: db,
       sql: async (text) => (await query(db, text)).rows as Record<string, unknown>[],
       transaction: (work) =>
         db.transaction().execute((trx) => work(Object.assign(trx, { query: (text: string) => query(trx, text) }))),
@@ -150,6 +153,7 @@ const withDrizzle = (
     const db = connected.db as never as DrizzleDb;
     return {
       store: drizzleOutbox(connected.db, { table }),
+      noTransaction: connected.db,
       sql: async (text) => {
         const reply = await db.execute(raw.raw(text));
         const rows = Array.isArray(reply) ? (reply[0] as unknown) : (reply as { rows: unknown }).rows;
@@ -183,6 +187,7 @@ const withPrisma = (kind: StoreKind, name: string, connect: (server: DatabaseSer
     const listen = kind === PG ? pgPool(server.port) : undefined;
     return {
       store: prismaOutbox(prisma, { table, ...(listen && { listen }) }),
+      noTransaction: prisma,
       sql: async (text) => {
         if (/^(SELECT|SHOW)|RETURNING/.test(text))
           return (await prisma.$queryRawUnsafe(text)) as Record<string, unknown>[];
@@ -219,6 +224,7 @@ const withSequelize = (kind: StoreKind, name: string): StoreKind => ({
     const sequelize = sequelizeOn(kind, port);
     return {
       store: sequelizeOutbox(sequelize, { table }),
+      noTransaction: sequelize,
       sql: async (text) => {
         const [rows] = await sequelize.query(text);
         return Array.isArray(rows) ? (rows as Record<string, unknown>[]) : [];

@@ -225,7 +225,10 @@ describe.each(KINDS)('the store of $name', (kind) => {
   });
 
   it('refuses what is no transaction', async () => {
-    await expect(store.insert({}, [row('a')])).rejects.toMatchObject({ code: 'ASYNQ_INVALID_TASK' });
+    for (const tx of [{}, world.noTransaction]) {
+      await expect(store.insert(tx, [row('a')])).rejects.toMatchObject({ code: 'ASYNQ_INVALID_TASK' });
+    }
+    expect(await world.sql('SELECT * FROM asynq_outbox')).toEqual([]);
   });
 
   it('tells of the commit of a transaction, if its library can, and of nothing else', async () => {

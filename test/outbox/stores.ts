@@ -18,6 +18,8 @@ import { type DatabaseServer, startMariadb, startPostgres } from '../support/dat
 /** A store on a database of its own, and how an application makes transactions there. */
 export interface StoreWorld {
   readonly store: OutboxStore;
+  /** Runs statements, and is no transaction: a store must not take it for one. */
+  readonly noTransaction: unknown;
   /** Runs one statement outside of every transaction. */
   sql(text: string): Promise<Record<string, unknown>[]>;
   /** Rolls back what `work` throws. `tx` runs statements in it. */
@@ -62,6 +64,7 @@ export const PG: StoreKind = {
     pool.on('connect', (client) => void client.on('error', () => undefined));
     return {
       store: pgOutbox(pool, { table }),
+      noTransaction: pool,
       sql: async (text) => (await pool.query(text)).rows as Record<string, unknown>[],
       transaction: async (work) => {
         const client = await pool.connect();
@@ -96,6 +99,7 @@ export const MYSQL: StoreKind = {
     const pool = createPool({ ...local, port, user: 'root', database: 'test', connectionLimit: 10 });
     return {
       store: mysqlOutbox(pool, { table }),
+      noTransaction: pool,
       sql: async (text) => {
         const [rows] = await pool.query(text);
         return Array.isArray(rows) ? (rows as Record<string, unknown>[]) : [];
@@ -143,6 +147,7 @@ export const SQLITE: StoreKind = {
     const store = sqliteOutbox(db, { table });
     return {
       store,
+      noTransaction: db,
       sql: async (text) => db.prepare(text).all() as Record<string, unknown>[],
       transaction: async (work) => {
         db.exec('BEGIN');

@@ -2,6 +2,7 @@ import { describe, expect, vi } from 'vitest';
 import { Scripts } from '../../lib/broker/redis/scripts/scripts.js';
 import type { RepeatReply, RepeatRequest } from '../../lib/broker/uniqueness.js';
 import { BrokerUnavailableError, WrongKeyTypeError } from '../../lib/errors.js';
+import { done } from '../contract/driver.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { repeat } from '../support/messages.js';
 import { startProxy } from './proxy.js';
@@ -65,6 +66,19 @@ describe('a call that is sent again', () => {
     expect(await driver.broker.uniqueness.findSuperseded('default', ['a', 'b'])).toEqual(['b', undefined]);
     expect(await idsOf(driver)).toEqual(['a', 'b']);
   });
+
+  it.for(['existing', 'reject', 'replace'] as const)(
+    'knows the task that has run and is gone by the lock that only time ends: %s',
+    async (policy, { driver }) => {
+      const stored = async () => (await driver.redis.exists(driver.keys.task('a'))) === 1;
+      const replies = await resent(driver, repeat(policy, 'a', { released: false }), stored, async () => {
+        await driver.settle(done(await driver.takeOne()));
+        expect(await idsOf(driver)).toEqual([]);
+      });
+      expect(replies).toEqual([{ status: 'enqueued' }]);
+      expect(await idsOf(driver)).toEqual([]);
+    },
+  );
 
   it('knows the task that is to run once', async ({ driver }) => {
     const stored = async () => (await driver.redis.exists(driver.keys.task('once-one'))) === 1;

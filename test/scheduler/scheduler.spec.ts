@@ -404,6 +404,16 @@ describe('failures', () => {
     expect(planned()[0]).toBe('2024-03-01T00:00:10.000Z');
   });
 
+  it('include the option of a definition that an entry cannot have, and say how to leave it out', () => {
+    const one = scheduler();
+    const sync = defineTask<{ id: string }>('sync', { key: ({ id }) => id, latest: true });
+    expect(() => one.register('@daily', sync, { id: 'a' })).toThrow(
+      'a periodic entry cannot have latest, which task "sync" has; give the entry latest: false, or use a plain unique time',
+    );
+    one.register('@daily', sync, { id: 'a' }, { latest: false });
+    expect(one.list()).toHaveLength(1);
+  });
+
   it('include a duplicate, which does not stop later times', async () => {
     const one = scheduler();
     one.register('@every 10s', 'a', undefined, { unique: '25s' });

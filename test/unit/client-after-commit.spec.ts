@@ -21,6 +21,7 @@ function setUp() {
   events.on('lostAfterCommit', ({ tasks }) => lost.push(...tasks.map(({ type }) => type)));
   events.on('refusedAfterCommit', ({ task, error }) => refused.push([task.type, error.name]));
   let scope: Scope | undefined = new Scope(() => undefined);
+  const begin = () => void (scope = new Scope(() => undefined));
   const client = new AsynqClient(broker, {}, { events, transactions: { current: () => scope } });
   onTestFinished(() => client.close());
   const pending = async () => (await new AsynqInspector(memory).listTasks('default', 'pending')).tasks.length;
@@ -29,7 +30,8 @@ function setUp() {
     scope = undefined;
     return ended.commit();
   };
-  return { client, clock, faults, lost, refused, commit, pending };
+  const inspector = new AsynqInspector(memory);
+  return { client, clock, faults, lost, refused, begin, commit, pending, inspector };
 }
 
 describe('tasks of a committed transaction', () => {
@@ -57,6 +59,39 @@ describe('tasks of a committed transaction', () => {
     clock.advance(5_000);
     await turn();
     expect(await pending()).toBe(1);
+    expect([...lost, ...refused]).toEqual([]);
+  });
+
+  it.for([
+    { latest: true },
+    { supersede: true },
+    { debounce: { wait: '10m' } },
+    { unique: { for: '1h', by: 'key', onDuplicate: 'replace' } },
+  ] as const)('never take the place of what was committed later: %o', async (option) => {
+    const { client, clock, faults, begin, commit, inspector, lost, refused } = setUp();
+    faults.set('enqueue', 'before');
+    for (const text of ['first', 'second']) {
+      await client.enqueue('other', text);
+      await client.enqueue('a', text, { key: 'k', ...option });
+      await commit(); // fails, and is sent again after a pause
+      begin();
+    }
+    faults.clear();
+    await client.enqueue('a', 'third', { key: 'k', ...option });
+    await commit();
+    for (let seconds = 0; seconds < 60; seconds += 5) {
+      clock.advance(5_000);
+      await turn();
+    }
+    const pages = await Promise.all(
+      (['pending', 'scheduled'] as const).map((state) => inspector.listTasks('default', state)),
+    );
+    const stored = pages.flatMap(({ tasks }) => tasks.map(({ type, payload }) => [type, String(payload)]));
+    expect(stored.sort()).toEqual([
+      ['a', '"third"'],
+      ['other', '"first"'],
+      ['other', '"second"'],
+    ]);
     expect([...lost, ...refused]).toEqual([]);
   });
 

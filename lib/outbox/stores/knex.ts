@@ -81,7 +81,8 @@ class KnexDatabase implements SqlDatabase {
   }
 
   runnerOf(tx: unknown): RunSql {
-    if (hasMethods(tx, ['raw'])) return runnerOfKnex(tx as KnexRunner);
+    const isTransaction = hasMethods(tx, ['raw']) && (tx as { isTransaction?: unknown }).isTransaction === true;
+    if (isTransaction) return runnerOfKnex(tx as KnexRunner);
     throw new InvalidTaskError('knexOutbox needs the transaction of Knex, as knex.transaction() gives it');
   }
 

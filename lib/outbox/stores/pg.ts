@@ -21,6 +21,10 @@ export function pgOutbox(pool: PgPool, options?: StoreOptions): OutboxStore {
   return new SqlStore(new PgDatabase(pool), readStoreOptions(options, 'pgOutbox'));
 }
 
+/** Each statement of a pool may have another connection. */
+const isPool = (client: unknown): boolean =>
+  typeof (client as { readonly totalCount?: unknown }).totalCount === 'number';
+
 export const runnerOfPg =
   (client: PgClient): RunSql =>
   async ({ text, values }) =>
@@ -35,8 +39,10 @@ export class PgDatabase implements SqlDatabase {
   }
 
   runnerOf(tx: unknown): RunSql {
-    if (hasMethods(tx, ['query'])) return runnerOfPg(tx as PgClient);
-    throw new InvalidTaskError('pgOutbox needs the client of the transaction, as pool.connect() gives it');
+    if (hasMethods(tx, ['query']) && !isPool(tx)) return runnerOfPg(tx as PgClient);
+    throw new InvalidTaskError(
+      'pgOutbox needs the client of the transaction, as pool.connect() gives it, and not the pool',
+    );
   }
 
   async transaction<T>(work: Work<T>): Promise<T> {

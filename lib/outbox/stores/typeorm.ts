@@ -77,15 +77,23 @@ const runnerOfTypeorm =
     return Array.isArray(rows) ? (rows as SqlRow[]) : [];
   };
 
+/** The manager of the data source has connections, but no transaction: its row would stay when the transaction is rolled back. */
 function runnerOfTx(tx: unknown): RunSql {
-  if (hasMethods(tx, ['query'])) return runnerOfTypeorm(tx as TypeormQueryRunner);
-  throw new InvalidTaskError('typeormOutbox needs the EntityManager or the QueryRunner of the transaction');
+  if (hasMethods(tx, ['query']) && queryRunnerOf(tx).isTransactionActive)
+    return runnerOfTypeorm(tx as TypeormQueryRunner);
+  throw new InvalidTaskError(
+    'typeormOutbox needs the EntityManager or the QueryRunner of a transaction, such as the manager that dataSource.transaction() gives; this one is in none',
+  );
 }
 
-/** The part of a QueryRunner that says whether its transaction is over. */
+/** The part of a QueryRunner that says whether it is in a transaction. */
 interface Committing {
   readonly isTransactionActive: boolean;
 }
+
+/** @param tx an EntityManager or a QueryRunner */
+const queryRunnerOf = (tx: unknown): Committing =>
+  (tx as { readonly queryRunner?: Committing }).queryRunner ?? (tx as Committing);
 
 /** What is to follow the commits of a DataSource. */
 class Commits {
@@ -105,7 +113,7 @@ class Commits {
   after(tx: unknown, work: () => void): void {
     const { subscribers } = this.dataSource;
     if (!subscribers.includes(this.subscriber)) subscribers.push(this.subscriber);
-    const runner = (tx as { readonly queryRunner?: Committing }).queryRunner ?? (tx as Committing);
+    const runner = queryRunnerOf(tx);
     const works = this.works.get(runner);
     if (works) works.push(work);
     else this.works.set(runner, [work]);
