@@ -12,6 +12,8 @@
 --   5 most: how many of this name are kept
 -- Returns
 --   1; 0 when there is no such task, 2 when it is over, 3 when it has too many of this name
+--
+-- Uses shared/end-sleep.lua
 
 local call = redis.call
 local hash, scheduled, pending = KEYS[1], KEYS[2], KEYS[3]
@@ -27,10 +29,8 @@ if state == 'completed' or state == 'archived' then return 2 end
 if count >= tonumber(most) then return 3 end
 local field = count_field .. '#' .. string.format('%.0f', count + 1)
 call('HSET', hash, count_field, count + 1, field, payload)
-local is_awaited = string.find((stored[3] or '') .. '\0', '\0' .. field .. '\0', 1, true)
-if is_awaited and state == 'scheduled' and call('ZREM', scheduled, id) == 1 then
+if end_sleep(hash, id, scheduled, state, stored[3], field) then
   call('HSET', hash, 'state', 'pending', 'pending_since', now_nanos)
-  call('HDEL', hash, 'awaits')
   call('LPUSH', pending, id)
 end
 return 1

@@ -183,7 +183,7 @@ export class TaskUndoneError extends AsynqError {
   }
 }
 
-/** The signal did not come in time. */
+/** The signal did not come in time. A handler that lets it pass has its task archived at once, and its steps undone. */
 export class SignalTimeoutError extends AsynqError {
   readonly code = 'ASYNQ_SIGNAL_TIMEOUT';
   constructor(

@@ -34,9 +34,9 @@ end
 -- A task, if it exists. Its other fields are read when they are needed.
 local function read(id)
   local key = task_prefix .. id
-  local found = try('HMGET', key, 'state', 'group')
+  local found = try('HMGET', key, 'state', 'group', 'did:!undo')
   if not found[1] then return nil end
-  return { id = id, key = key, state = found[1], group = found[2] }
+  return { id = id, key = key, state = found[1], group = found[2], undo = found[3] }
 end
 
 local function waits_for_tasks(task)
@@ -50,6 +50,11 @@ local function is_unstarted(task)
   if state ~= 'scheduled' and state ~= 'aggregating' then return false end
   local group = task.group
   return not group or group == '' or group == 'asynq:waiting'
+end
+
+-- Whether its steps are being undone, as it has failed for good: nobody changes it.
+local function is_undoing(task)
+  return task and task.undo and not string.find(task.undo, '"over":true', 1, true)
 end
 
 local function is_live(task)
@@ -204,7 +209,8 @@ local function enqueue(i, policy, ttl, at, limit)
     return note_as_is(i, REPLACED, holder, owner)
   end
   local replaces = policy == REPLACE or policy == DEBOUNCE or policy == LATEST or policy == SUPERSEDE
-  if replaces and is_unstarted(owner) then return replace(i, owner, own, policy, message, ttl, at, limit) end
+  local undoes = replaces and is_undoing(owner)
+  if replaces and not undoes and is_unstarted(owner) then return replace(i, owner, own, policy, message, ttl, at, limit) end
   if holder and (not replaces or policy == REPLACE) then return note_as_is(i, DUPLICATE, holder, owner) end
   if exists(key) then return note(i, CONFLICT, own) end
   if policy == LATEST and owner and owner.state == 'active' then
@@ -212,7 +218,7 @@ local function enqueue(i, policy, ttl, at, limit)
   end
   if is_full(at) then return note_full(i, own) end
   create(i, own, key, message, ttl, at, policy == DEBOUNCE and limit or '')
-  if policy == SUPERSEDE and owner and owner.state == 'active' then
+  if policy == SUPERSEDE and owner and owner.state == 'active' and not undoes then
     call('HSET', owner.key, 'superseded_by', own) -- it does not come again: shared/exchange.lua
     superseded[#superseded + 1] = holder
   end

@@ -180,9 +180,15 @@ else
     local id, item = ids[i], specials[i]
     local kind = item and item.kind or DONE
     local fields = kind ~= DONE and try('HMGET', KEYS[HASHES + i], 'state', 'superseded_by')
-    -- A superseded task that would come again would run after the one that is newer: it is revoked.
+    -- A superseded task that would come again would run after the one that is newer: it is revoked. One with steps is called again to undo them.
     if fields and fields[2] and (kind == RETRY or kind == RETRY_FAILED or kind == REQUEUE or kind == WAIT or kind == SLEEP) then
-      kind, item.kind, item.time, item.result, item.key = DONE, DONE, '1', '', nil
+      kind = DONE
+      local names = call('HKEYS', KEYS[HASHES + i])
+      for n = 1, #names do
+        if string.sub(names[n], 1, 4) == 'did:' then kind = REQUEUE end
+      end
+      item.kind, item.time, item.result, item.key = kind, '1', '', nil
+      item.superseded_by = kind == REQUEUE and fields[2]
     end
     if missing[i] or settled[id] == LISTED or (fields and fields[1] ~= 'active') then
       lost = lost + 1
@@ -285,6 +291,15 @@ else
       call('ZADD', archived, now, id)
     elseif kind == REQUEUE then
       call('HSET', key, 'state', 'pending', 'pending_since', now_nanos)
+      if item.superseded_by then -- an UndoRecord, as checkpoint.ts has it
+        local before = call('HGET', key, 'did:!undo')
+        local is_read, record = pcall(cjson.decode, before and string.match(before, '^[^\n]*') or '')
+        record = is_read and type(record) == 'table' and record or {}
+        record.error, record.outcome = 'superseded by task "' .. item.superseded_by .. '"', 'revoke'
+        record.at, record.over = tonumber(string.sub(now_nanos, 1, -7)), nil
+        call('HSET', key, 'did:!undo', cjson.encode(record) .. '\n')
+        call('HDEL', key, 'superseded_by')
+      end
       if F then F.put_back(id) else call('RPUSH', pending, id) end
       backlog = backlog + 1
     elseif kind == WAIT then

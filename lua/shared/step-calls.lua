@@ -2,6 +2,7 @@
 -- feed, and the result. The name distinguishes the calls of one task.
 do
   local call, try = redis.call, redis.pcall
+  -- Includes shared/end-sleep.lua
 
   local function key_of(w)
     return 'answer ' .. w.id .. ' ' .. w.answer
@@ -61,10 +62,6 @@ do
     if not stored[1] or state == 'completed' or before and string.find(before, '"ok":true', 1, true) then return end
     local head = cjson.encode({ ok = body.ok, why = body.why })
     call('HSET', key, field, head .. '\n' .. data)
-    local is_awaited = string.find((stored[4] or '') .. '\0', '\0' .. field .. '\0', 1, true)
-    if is_awaited and state == 'scheduled' and call('ZREM', L.scheduled, body.id) == 1 then
-      call('HDEL', key, 'awaits')
-      L.make_pending(body.id)
-    end
+    if end_sleep(key, body.id, L.scheduled, state, stored[4], field) then L.make_pending(body.id) end
   end
 end

@@ -57,6 +57,7 @@ const SHARED = [
   { file: 'shared/starts.lua', defines: ['starts_left', 'count_starts'] },
   { file: 'shared/share-limits.lua', defines: ['share_limits'] },
   { file: 'shared/slots.lua', defines: ['divide_slots'] },
+  { file: 'shared/end-sleep.lua', defines: ['end_sleep'] },
 ];
 
 /** The file with what a script does: two scripts have one where links are a branch of it. */

@@ -127,3 +127,27 @@ it('the inspector sees how a called task has ended before the handler does', asy
   expect(total).toBe(1);
   expect(steps).toMatchObject([{ name: 'invoice', state: 'done', result: { url: '/7' } }]);
 });
+
+it('a task that is superseded while it runs is undone', async ({ driver }) => {
+  const log: string[] = [];
+  const begun = latch();
+  const handle = async ({ steps, signal, payload }: TaskContext): Promise<void> => {
+    const n = payload.toString();
+    await steps.run('capture', () => log.push(`capture ${n}`), { undo: () => log.push(`refund ${n}`) });
+    if (n !== '1') return;
+    await steps.run('work', () => {
+      begun.fire();
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+    });
+  };
+  const { client, until } = await serve(driver, handle);
+  const options = { supersede: true, key: 'order-7' };
+  const first = await client.enqueue('do', 1, options);
+  await begun.fired;
+  await client.enqueue('do', 2, options);
+  const outcomes = await until(4);
+  expect([...outcomes].sort()).toEqual(['done', 'revoked', 'suspended', 'suspended']);
+  expect(log.filter((line) => line.endsWith('1'))).toEqual(['capture 1', 'refund 1']);
+  expect(log).toContain('capture 2');
+  expect(await driver.redis.exists(driver.keys.task(first.id))).toBe(0);
+});

@@ -141,6 +141,20 @@ describe('retries of a step', () => {
     expect(workers.log).toEqual(['first']);
   });
 
+  it('are none after a wait whose signal did not come: each would fail the same', async () => {
+    workers.work['late'] = async (steps) => {
+      await steps.run('capture', () => 1, { undo: () => workers.log.push('undo capture') });
+      await steps.waitFor('approved', Approval, { timeout: '3d' });
+    };
+    const info = await asynq.enqueue(Work, 'late');
+    expect(await tester.drain()).toMatchObject({ suspended: 1, total: 1 });
+    expect(await tester.advance('3d')).toMatchObject({ suspended: 1, archived: 1, total: 2 });
+    expect(workers.log).toEqual(['undo capture']);
+    expect(await lastErr(info)).toBe(
+      'step "approved" has waited for the signal "approval" until its timeout; undone: capture',
+    );
+  });
+
   it('used up, throw the same each time, so that a handler may go another way', async () => {
     const seen: unknown[] = [];
     let calls = 0;

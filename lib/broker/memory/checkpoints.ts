@@ -13,7 +13,7 @@ import type { Caused } from '../links.js';
 import type { LinkEngine } from './links/engine.js';
 import type { StepCalls } from './links/step-calls.js';
 import type { MemoryState } from './memory-state.js';
-import { hasCome, stepsOf, type TaskRecord, wellFormed } from './queue-store.js';
+import { stepsOf, type TaskRecord, wellFormed } from './queue-store.js';
 
 const copyOf = (bytes: Buffer): Buffer => Buffer.from(bytes);
 
@@ -97,13 +97,7 @@ export class MemoryCheckpoints implements CheckpointsRole {
       const all = signals.get(key) ?? [];
       if (all.length >= MAX_SIGNALS) return 'full';
       signals.set(key, [...all, Buffer.from(payload)]);
-      if (record.state === 'scheduled' && record.awaits?.some((event) => hasCome(record, event))) {
-        store.scheduled.delete(wellFormed(id));
-        record.state = 'pending';
-        record.pendingSince = now;
-        delete record.awaits;
-        store.pending.pushBack(wellFormed(id));
-      }
+      store.endSleep(wellFormed(id), record, now);
       return 'stored';
     });
   }

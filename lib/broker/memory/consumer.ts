@@ -85,9 +85,9 @@ function exchange(
     const record = store.leased(given.lease);
     if (!record) return 'lost';
     const { result } = record;
-    const item = record.supersededBy !== undefined ? withoutReturn(given) : given;
+    const item = withoutReturn(given, record, now);
     written.push(item);
-    record.msg = messages[index] ?? record.msg;
+    if (item === given) record.msg = messages[index] ?? record.msg;
     settle(store, item, wellFormed(item.lease.id), record, now);
     if (linked) notifyOfEnd(links, wellFormed(queue), item, result);
     return 'settled';

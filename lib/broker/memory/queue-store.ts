@@ -189,6 +189,14 @@ export class QueueStore {
     this.pending.pushBack(id);
   }
 
+  /** Ends the sleep of a task, if something has come that it waits for. */
+  endSleep(id: string, record: TaskRecord, now: number): void {
+    if (record.state !== 'scheduled' || !record.awaits?.some((event) => hasCome(record, event))) return;
+    this.scheduled.delete(id);
+    delete record.awaits;
+    this.addPending(id, record, now);
+  }
+
   waitlist(name: string): SortedSet {
     let waitlist = this.waitlists.get(name);
     if (!waitlist) this.waitlists.set(name, (waitlist = new SortedSet()));

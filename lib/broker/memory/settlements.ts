@@ -1,9 +1,29 @@
 import type { Settlement } from '../broker.js';
+import { UNDO_RECORD } from '../checkpoints.js';
+import type { TaskRecord } from './queue-store.js';
 
-/** A superseded task that would come again would run after the one that is newer: it is revoked. */
-export function withoutReturn(item: Settlement): Settlement {
+/**
+ * A superseded task that would come again would run after the one that is newer: it is revoked. One with steps is called again, to undo
+ * them.
+ */
+export function withoutReturn(item: Settlement, record: TaskRecord, now: number): Settlement {
+  const { supersededBy } = record;
   const returns = item.kind === 'retry' || item.kind === 'requeue' || item.kind === 'wait' || item.kind === 'sleep';
-  return returns ? { kind: 'done', lease: item.lease, uniqueKey: '', revoked: true } : item;
+  if (supersededBy === undefined || !returns) return item;
+  const { lease } = item;
+  const checkpoints = record.steps?.checkpoints;
+  if (!checkpoints || checkpoints.size === 0) return { kind: 'done', lease, uniqueKey: '', revoked: true };
+  const { over: _, ...before } = JSON.parse(checkpoints.get(UNDO_RECORD)?.toString() ?? '{}') as { over?: true };
+  const undo = { ...before, error: `superseded by task "${supersededBy}"`, outcome: 'revoke', at: now };
+  checkpoints.set(UNDO_RECORD, Buffer.from(`${JSON.stringify(undo)}\n`));
+  delete record.supersededBy;
+  return { kind: 'requeue', lease };
+}
+
+/** Whether its steps are being undone, as it has failed for good: nobody changes it. */
+export function isBeingUndone({ steps }: TaskRecord): boolean {
+  const record = steps?.checkpoints.get(UNDO_RECORD)?.toString();
+  return record !== undefined && (JSON.parse(record) as { over?: true }).over === undefined;
 }
 
 export const countsAsFailed = (item: Settlement): boolean =>

@@ -14,6 +14,7 @@ import type {
 } from '../uniqueness.js';
 import type { LinkEngine } from './links/engine.js';
 import { createTask } from './producer.js';
+import { isBeingUndone } from './settlements.js';
 import { type QueueStore, readMessage, storedMessage, type TaskRecord, wellFormed } from './queue-store.js';
 
 const REPLACING: ReadonlySet<string> = new Set(['replace', 'debounce', 'latest', 'supersede']);
@@ -100,8 +101,9 @@ export class MemoryUniqueness implements UniquenessRole {
       if (runner !== undefined) [holder, owner] = [runner, store.tasks.get(runner)];
     }
     const replaces = REPLACING.has(policy);
+    const undoes = owner !== undefined && isBeingUndone(owner);
     if (holder !== undefined) {
-      if (replaces && owner && isUnstarted(owner)) return replace(trigger, holder, owner);
+      if (replaces && owner && !undoes && isUnstarted(owner)) return replace(trigger, holder, owner);
       if (policy === 'existing') return { status: 'existing', owner: ownerOf(store, holder, true) };
       if (!replaces || policy === 'replace') return { status: 'duplicate', owner: ownerOf(store, holder, false) };
     }
@@ -109,7 +111,7 @@ export class MemoryUniqueness implements UniquenessRole {
     if (owner?.state !== 'active') return this.create(trigger);
     if (policy === 'latest') return this.follow(trigger, holder!);
     const reply = this.create(trigger);
-    if ('status' in reply && policy === 'supersede') this.supersede(holder!, owner, id);
+    if ('status' in reply && policy === 'supersede' && !undoes) this.supersede(holder!, owner, id);
     return reply;
   }
 

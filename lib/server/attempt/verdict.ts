@@ -177,6 +177,7 @@ export class Verdicts {
       case error instanceof TaskCrashedError:
       case hasCode(error, 'ASYNQ_INVALID_STEP'):
       case hasCode(error, 'ASYNQ_STEP_FAILED'):
+      case hasCode(error, 'ASYNQ_SIGNAL_TIMEOUT'): // each attempt would get it again
         return this.archive(task, error);
       case this.isPastDeadline(task):
         return this.archive(

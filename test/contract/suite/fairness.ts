@@ -33,6 +33,21 @@ export function exerciseFairness(it: DriverTest): void {
       expect(await driver.take(1)).toEqual([]);
     });
 
+    it('has a task that a signal wakes take the turn of its key', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue([...tasksOf('a', 4), ...tasksOf('b', 1)]);
+      const taken = await driver.take(5);
+      const b = taken.find(({ lease }) => lease.id === 'b-1')!;
+      const awaits = [{ signal: 'go', n: 1 }];
+      await driver.settle({ kind: 'sleep', lease: b.lease, wakeAt: driver.now + 600, awaits });
+      await driver.enqueue(tasksOf('a', 4, {}, 5));
+      expect(await driver.broker.checkpoints.signal('default', 'b-1', 'go', Buffer.alloc(0))).toBe('stored');
+      expect(keys(await driver.take(3))).toBe('aab'); // though three of the other key came before
+      expect(keys(await driver.take(9))).toBe('aa');
+      const { scheduled, pending } = await driver.queue();
+      expect([scheduled, pending]).toEqual([[], []]);
+    });
+
     it('gives the same shares to a call that takes many', async ({ driver }) => {
       beFair(driver);
       await driver.enqueue([...tasksOf('a', 50), ...tasksOf('b', 50), ...tasksOf('c', 2)]);

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished } from 'vitest';
+import type { Lease } from '../../../lib/broker/broker.js';
 import type { RepeatPolicy, RepeatReply, RepeatRequest } from '../../../lib/broker/uniqueness.js';
 import type { TaskState } from '../../../lib/wire/states.js';
 import { repeat } from '../../support/messages.js';
@@ -394,6 +395,65 @@ export function exerciseRepeats(it: DriverTest): void {
         expect(Object.keys((await driver.queue()).tasks)).toEqual(['b']);
       },
     );
+  });
+
+  describe('a superseded task with steps', () => {
+    const undoOf = async ({ broker }: Driver): Promise<unknown> => {
+      const bytes = (await broker.checkpoints.read('default', 'first')).checkpoints.get('!undo');
+      return bytes && JSON.parse(String(bytes));
+    };
+    const undo = (driver: Driver, lease: Lease, record: object) =>
+      driver.broker.checkpoints.write(lease, '!undo', Buffer.from(`${JSON.stringify(record)}\n`));
+
+    it.for(['retry', 'requeue', 'wait', 'sleep'] as const)(
+      'comes again to be undone where it would come again: %s',
+      async (kind, { driver }) => {
+        await first(driver, 'supersede', 'pending');
+        const running = await driver.takeOne();
+        const { lease } = running;
+        await driver.broker.checkpoints.write(lease, 'capture', Buffer.from('{}\n1'));
+        await undo(driver, lease, { error: 'before', at: 1, over: true, life: 2, signals: { go: 1 } });
+        await enqueue(driver, repeat('supersede', 'b'));
+        const settlement = {
+          retry: retrial(running, driver.now),
+          requeue: requeueing(running),
+          wait: { kind: 'wait', lease, waitlist: 'limit' } as const,
+          sleep: { kind: 'sleep', lease, wakeAt: driver.now + 600 } as const,
+        }[kind];
+        expect(await driver.settle(settlement)).toEqual(['settled']);
+        const rest = { life: 2, signals: { go: 1 }, at: driver.now * 1000 };
+        expect(await undoOf(driver)).toEqual({ error: 'superseded by task "b"', outcome: 'revoke', ...rest });
+        const [again] = await driver.take(1);
+        expect(again).toMatchObject({ lease: { id: 'first' }, message: { headers: running.message.headers } });
+        expect(await driver.broker.uniqueness.findSuperseded('default', ['first'])).toEqual([undefined]);
+        await driver.settle(retrial(again!, driver.now + 60));
+        expect(await driver.stateOf('first')).toBe('retry');
+        expect((await driver.queue()).pending).toEqual(['b']);
+      },
+    );
+
+    it.for(REPLACING)('keeps its payload while it is undone: %s', async (policy, { driver }) => {
+      await first(driver, policy, 'pending');
+      const { lease } = await driver.takeOne();
+      await undo(driver, lease, { error: 'no', outcome: 'archive', at: 1 });
+      await driver.settle({ kind: 'sleep', lease, wakeAt: driver.now + 600 });
+      const [reply] = await enqueue(driver, next(driver, policy, 'b'));
+      expect(reply?.status).toBe(policy === 'replace' ? 'duplicate' : 'enqueued');
+      expect(await payloadOf(driver, 'first')).toBe('first');
+      expect(await driver.stateOf('first')).toBe('scheduled');
+    });
+
+    it('is not cancelled once it is undone, and is like any other when that is over', async ({ driver }) => {
+      await first(driver, 'supersede', 'pending');
+      const { lease } = await driver.takeOne();
+      await undo(driver, lease, { error: 'no', outcome: 'archive', at: 1 });
+      await enqueue(driver, repeat('supersede', 'b'));
+      expect(await driver.broker.uniqueness.findSuperseded('default', ['first'])).toEqual([undefined]);
+      const other = await driver.takeOne();
+      await undo(driver, other.lease, { error: 'no', outcome: 'archive', at: 1, over: true });
+      await enqueue(driver, repeat('supersede', 'c'));
+      expect(await driver.broker.uniqueness.findSuperseded('default', ['b'])).toEqual(['c']);
+    });
   });
 
   describe('a task that is to run once', () => {

@@ -1,6 +1,6 @@
 import type { StepCall } from '../../checkpoints.js';
 import type { Watcher } from '../../links.js';
-import { hasCome, stepsOf, wellFormed } from '../queue-store.js';
+import { stepsOf, wellFormed } from '../queue-store.js';
 import type { Bodies } from './bodies.js';
 import type { LinkEngine } from './engine.js';
 import { newTask } from './new-task.js';
@@ -52,9 +52,6 @@ export class StepCalls {
     if (answers.get(answer)?.includes('"ok":true')) return;
     const head = JSON.stringify(ok ? { ok } : { ok, why });
     answers.set(answer, Buffer.concat([Buffer.from(`${head}\n`), data]));
-    if (record.state !== 'scheduled' || !record.awaits?.some((event) => hasCome(record, event))) return;
-    store.scheduled.delete(id);
-    delete record.awaits;
-    store.addPending(id, record, this.engine.now);
+    store.endSleep(id, record, this.engine.now);
   }
 }
