@@ -35,7 +35,7 @@ export const bundledLicenses = (fileName) => ({
     const foreign = files.filter((file) => file.includes(`${sep}node_modules${sep}`));
     const packages = new Map(foreign.map((file) => [packageOf(file).name, packageOf(file)]));
     const notices = [...packages.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(notice);
-    const head = 'The page of the console contains the following software.';
+    const head = 'The page of the web console in this package contains the following software.';
     this.emitFile({ type: 'asset', fileName, source: `${[head, ...notices].join(`\n\n${'-'.repeat(80)}\n\n`)}\n` });
   },
 });

@@ -33,9 +33,12 @@ export function webAsset(name) {
 `;
 }
 
-/** The package contains the licences of what is bundled, but not the page's files themselves. */
+/**
+ * The package contains the licences of what is bundled, but not the page's files themselves. Only the page is bundled: the rest of `dist` is
+ * compiled from `lib` and has no code of others.
+ */
 export function keepLicenses() {
-  copyFileSync(join(web, 'assets', 'licenses.txt'), join(root, 'dist', 'dashboard', 'web-licenses.txt'));
+  copyFileSync(join(web, 'assets', 'licenses.txt'), join(root, 'THIRD-PARTY-NOTICES.txt'));
 }
 
 function describe(path) {

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { packageVersion } from '../../lib/dashboard/package-version.js';
 import { request } from '../support/messages.js';
 import { startRedis, type RedisProcess } from '../support/redis.js';
 import { Program, Programs, repository } from './program.js';
@@ -46,7 +47,11 @@ async function seed(queue: string, count: number): Promise<void> {
 describe('the process', () => {
   it('ends with 0, 1 or 2, with errors on standard error', async () => {
     const env = { ASYNQ_URI: redis.url };
-    expect(await run(['version'])).toEqual({ status: 0, stdout: 'nestjs-asynq version 0.1.0\n', stderr: '' });
+    expect(await run(['version'])).toEqual({
+      status: 0,
+      stdout: `nestjs-asynq version ${packageVersion}\n`,
+      stderr: '',
+    });
     expect(await run(['queue', 'ls'], env)).toEqual({ status: 0, stdout: '', stderr: '' });
     expect(await run(['task', 'run', '-q', 'a', '-i', 'b'], env)).toEqual({
       status: 1,

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { startRedis, type RedisProcess } from '../support/redis.js';
+import { packageVersion } from '../../lib/dashboard/package-version.js';
 import { Workshop, must, run } from './consumer.js';
 
 const bundler = { module: 'preserve', resolution: 'bundler' };
@@ -48,7 +49,7 @@ export function exerciseBeside(nest: keyof typeof users): void {
 
   it('has the command line', async () => {
     const npx = (...args: string[]) => run(join(folder, 'esm'), 'npx', ['--no-install', 'nestjs-asynq', ...args]);
-    expect(await npx('version')).toMatchObject({ stdout: 'nestjs-asynq version 0.1.0\n', status: 0 });
+    expect(await npx('version')).toMatchObject({ stdout: `nestjs-asynq version ${packageVersion}\n`, status: 0 });
     const paused = await npx('queue', 'pause', nest, '-u', redis.url);
     expect(paused).toMatchObject({ stdout: `Queue "${nest}" is paused\n`, status: 0 });
   });

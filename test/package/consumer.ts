@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
@@ -39,7 +39,7 @@ export class Workshop {
   async install(nest: string, tarball: string): Promise<string> {
     const folder = join(this.root, nest);
     cpSync(join(here, nest), folder, { recursive: true });
-    copyFileSync(tarball, join(this.root, basename(tarball)));
+    copyFileSync(tarball, join(this.root, 'nestjs-asynq.tgz'));
     await must(folder, 'npm', ['install', '--prefer-offline', '--no-package-lock', '--no-audit', '--no-fund']);
     for (const [app, type] of [
       ['esm', 'module'],

@@ -1,6 +1,7 @@
 import { cpSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { packageVersion } from '../../lib/dashboard/package-version.js';
 import { Workshop, must, repository } from './consumer.js';
 
 declare module 'vitest' {
@@ -24,7 +25,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   cpSync(repository, source, { recursive: true, filter: (path) => !NOT_SOURCE.has(basename(path)) });
   symlinkSync(join(repository, 'node_modules'), join(source, 'node_modules'));
   await must(source, 'npm', ['pack', '--pack-destination', workshop.root]);
-  project.provide('tarball', join(workshop.root, 'nestjs-asynq-0.1.0.tgz'));
+  project.provide('tarball', join(workshop.root, `nestjs-asynq-${packageVersion}.tgz`));
   project.provide('source', source);
   return () => workshop.remove();
 }
