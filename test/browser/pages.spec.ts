@@ -78,6 +78,37 @@ describe('the pages of the console', () => {
     await visit.end();
   });
 
+  it('sort queues, unhealthy first, and keep favourites', async () => {
+    const visit = await world.visit();
+    await visit.open('');
+    const names = visit.page.locator('.queues tbody th.name a');
+    const first = visit.page.locator('.queues tbody tr').first();
+    await visit.page.getByRole('link', { name: '45 pending' }).waitFor();
+    // Others are late by now if the tests before were slow.
+    const flags = await visit.page
+      .locator('.queues tbody tr')
+      .evaluateAll((rows) =>
+        rows.map(
+          (row) => (row as unknown as { querySelector: (of: string) => unknown }).querySelector('.flag') !== null,
+        ),
+      );
+    expect(flags).toEqual([...flags].sort().reverse());
+    expect(flags).toContain(true);
+    await visit.page.getByRole('button', { name: 'pending', exact: true }).press('Enter');
+    await first.getByRole('link', { name: 'many', exact: true }).waitFor();
+    expect(await visit.page.locator('th[aria-sort=descending]').textContent()).toContain('pending');
+    await visit.page.getByRole('button', { name: 'Favourite: many' }).press('Space');
+    await visit.page.getByLabel('Sort queues').selectOption('by queue');
+    await visit.page.getByLabel('Show queues').selectOption('favourites (1)');
+    await vi.waitFor(async () => expect(await names.allTextContents()).toEqual(['many']));
+    expect(visit.page.url()).toContain('show=favourites');
+    await visit.page.reload();
+    await visit.settled();
+    await vi.waitFor(async () => expect(await names.allTextContents()).toEqual(['many']));
+    expect(await visit.barriers()).toEqual([]);
+    await visit.end();
+  });
+
   it('show bytes as a tree, as text and as hex, and numbers with all their digits', async () => {
     const visit = await world.visit();
     await visit.open('queues/go/tasks/completed-1');
