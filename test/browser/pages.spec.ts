@@ -16,7 +16,7 @@ const PAGES: readonly [name: string, route: string, seen: string | RegExp][] = [
   ['active', 'queues/go/active', 'hang:mail'],
   ['retry', 'queues/go/retry', 'connection refused'],
   ['archived', 'queues/go/archived', 'Cannot be read (1)'],
-  ['completed', 'queues/go/completed', 'done:mail'],
+  ['completed', 'queues/go/completed', '{"sent":true}'],
   ['groups', 'queues/default/aggregating', 'user:1'],
   ['search', 'queues/many/pending?type=ours', 'scanned'],
   ['task', 'queues/go/tasks/retry-1', '9007199254740993'],
