@@ -233,6 +233,20 @@ describe('what is done in the console by clicking', () => {
     await tab.sees('There is no such task');
   });
 
+  it('acts on one task in its row', async () => {
+    for (const id of ['first', 'second']) await put('row:task', { queue: 'rows', taskId: id, processIn: '1h' });
+    const tab = await visit('queues/rows/scheduled');
+    await tab.press('Run now: task first');
+    await untilState('rows', 'first', 'pending');
+    await tab.press('Archive: task second');
+    await untilState('rows', 'second', 'archived');
+    await tab.open('queues/rows/archived');
+    await tab.press('Delete: task second');
+    await tab.confirm('Delete');
+    await tab.sees('No archived task');
+    expect(await task('rows', 'second')).toBeUndefined();
+  });
+
   it('acts on selected tasks, and reports a partial success', async () => {
     for (const id of ['s1', 's2', 's3']) await put('batch:task', { queue: 'batch', taskId: id });
     const tab = await visit('queues/batch/pending');

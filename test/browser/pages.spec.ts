@@ -16,7 +16,7 @@ const PAGES: readonly [name: string, route: string, seen: string | RegExp][] = [
   ['active', 'queues/go/active', 'hang:mail'],
   ['retry', 'queues/go/retry', 'connection refused'],
   ['archived', 'queues/go/archived', 'Cannot be read (1)'],
-  ['completed', 'queues/go/completed', 'done:mail'],
+  ['completed', 'queues/go/completed', '{"sent":true}'],
   ['groups', 'queues/default/aggregating', 'user:1'],
   ['search', 'queues/many/pending?type=ours', 'scanned'],
   ['task', 'queues/go/tasks/retry-1', '9007199254740993'],
@@ -75,6 +75,37 @@ describe('the pages of the console', () => {
     expect(await row.getByText('cannot be read').count()).toBe(1);
     await visit.page.locator('tr', { hasText: 'many' }).getByRole('link', { name: '45 pending' }).waitFor();
     await visit.page.locator('tr', { hasText: 'go' }).getByRole('link', { name: '4 archived' }).first().waitFor();
+    await visit.end();
+  });
+
+  it('sort queues, unhealthy first, and keep favourites', async () => {
+    const visit = await world.visit();
+    await visit.open('');
+    const names = visit.page.locator('.queues tbody th.name a');
+    const first = visit.page.locator('.queues tbody tr').first();
+    await visit.page.getByRole('link', { name: '45 pending' }).waitFor();
+    // Others are late by now if the tests before were slow.
+    const flags = await visit.page
+      .locator('.queues tbody tr')
+      .evaluateAll((rows) =>
+        rows.map(
+          (row) => (row as unknown as { querySelector: (of: string) => unknown }).querySelector('.flag') !== null,
+        ),
+      );
+    expect(flags).toEqual([...flags].sort().reverse());
+    expect(flags).toContain(true);
+    await visit.page.getByRole('button', { name: 'pending', exact: true }).press('Enter');
+    await first.getByRole('link', { name: 'many', exact: true }).waitFor();
+    expect(await visit.page.locator('th[aria-sort=descending]').textContent()).toContain('pending');
+    await visit.page.getByRole('button', { name: 'Favourite: many' }).press('Space');
+    await visit.page.getByLabel('Sort queues').selectOption('by queue');
+    await visit.page.getByLabel('Show queues').selectOption('favourites (1)');
+    await vi.waitFor(async () => expect(await names.allTextContents()).toEqual(['many']));
+    expect(visit.page.url()).toContain('show=favourites');
+    await visit.page.reload();
+    await visit.settled();
+    await vi.waitFor(async () => expect(await names.allTextContents()).toEqual(['many']));
+    expect(await visit.barriers()).toEqual([]);
     await visit.end();
   });
 

@@ -21,6 +21,8 @@ export interface ListedTask {
   held_by?: string;
   held_since?: string | null;
   completed_at?: string;
+  /** Cut. */
+  result?: string;
   start_time?: string;
   deadline?: string;
   is_orphaned?: boolean;

@@ -10,6 +10,7 @@ const KEYS = [
   ['g c', 'schedules'],
   ['g w', 'runs of workflows'],
   ['g b', 'batches'],
+  ['g u', 'outbox, if there is one'],
   ['g a', 'audit trail'],
   ['g r', 'Redis'],
   ['g h', 'history, if there is a Prometheus'],

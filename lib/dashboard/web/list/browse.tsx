@@ -103,7 +103,7 @@ export function Browse({ scope, total }: { scope: ListScope; total: number | und
         />
       </div>
       {tasks.length > 0 ? (
-        <TaskTable tasks={tasks} state={scope.state} selection={selection} dim={list.loading} />
+        <TaskTable tasks={tasks} scope={scope} selection={selection} onDone={list.reload} dim={list.loading} />
       ) : (
         damaged.length === 0 && (
           <Empty title={`No ${scope.state} task`}>{next && 'There may be more on the next page.'}</Empty>

@@ -58,6 +58,12 @@ export const COLUMNS: Readonly<Record<State, readonly Column[]>> = {
     { name: 'failed', number: true, cell: ({ last_failed_at }) => <Ago at={last_failed_at} /> },
   ],
   completed: [
+    {
+      name: 'result',
+      wide: true,
+      cell: ({ result }) =>
+        result ? <Text value={result.slice(0, 300)} class="cut mono" /> : <span class="none">–</span>,
+    },
     { name: 'completed', number: true, cell: ({ completed_at }) => <Ago at={completed_at} /> },
     {
       name: 'kept for',

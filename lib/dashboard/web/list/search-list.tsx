@@ -66,7 +66,9 @@ export function SearchList({ scope, filters, total }: SearchListProps) {
       <Progress search={search} total={total} />
       <MatchActions scope={scope} filters={filters} found={state.found.length} total={total} onDone={search.restart} />
       {state.error && <Failure error={state.error} retry={search.resume} />}
-      {state.found.length > 0 && <TaskTable tasks={state.found} state={scope.state} selection={selection} />}
+      {state.found.length > 0 && (
+        <TaskTable tasks={state.found} scope={scope} selection={selection} onDone={search.restart} />
+      )}
       {state.found.length === 0 && !state.running && !state.error && (
         <Empty title={state.cursor === null ? 'No task matches' : 'Nothing found so far'} />
       )}

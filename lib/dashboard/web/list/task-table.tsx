@@ -1,19 +1,23 @@
-import { api } from '../api/endpoints.js';
+import { useState } from 'preact/hooks';
+import { api, type BulkAction, type ListScope } from '../api/endpoints.js';
 import type { ListedTask, TaskList } from '../api/task-types.js';
-import type { State } from '../api/types.js';
 import { perform } from '../live/perform.js';
 import { useMay } from '../state/config.js';
 import { paths } from '../state/router.js';
 import { bytes } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { Text } from '../ui/text.js';
+import { useBulkActions } from './action-bars.js';
 import { COLUMNS } from './columns.js';
+import { type Asked, RowActions, RowDialog } from './row-actions.js';
 import type { Selection } from './selection.js';
 
 interface TaskTableProps {
   tasks: readonly ListedTask[];
-  state: State;
+  scope: ListScope;
   selection: Selection;
+  /** Called after an action on one task. */
+  onDone: () => void;
   dim?: boolean;
 }
 
@@ -28,7 +32,14 @@ function Payload({ task }: { task: ListedTask }) {
   );
 }
 
-function Row({ task, state, selection, selectable }: TaskTableProps & { task: ListedTask; selectable: boolean }) {
+interface RowProps extends TaskTableProps {
+  task: ListedTask;
+  selectable: boolean;
+  actions: readonly BulkAction[];
+  onAsk: (asked: Asked) => void;
+}
+
+function Row({ task, scope, selection, selectable, actions, onAsk, onDone }: RowProps) {
   const selected = selection.has(task.id);
   return (
     <tr data-row aria-selected={selectable ? selected : undefined} class={selected ? 'selected' : ''}>
@@ -51,16 +62,17 @@ function Row({ task, state, selection, selectable }: TaskTableProps & { task: Li
       <td class="payload" data-label="payload">
         <Payload task={task} />
       </td>
-      {COLUMNS[state].map(({ name, number, wide, cell }) => (
+      {COLUMNS[scope.state].map(({ name, number, wide, cell }) => (
         <td key={name} class={`${number ? 'number ' : ''}${wide ? 'wide' : ''}`} data-label={name}>
           {cell(task)}
         </td>
       ))}
+      {actions.length > 0 && <RowActions task={task} actions={actions} onAsk={onAsk} onDone={onDone} />}
     </tr>
   );
 }
 
-function Head({ tasks, state, selection, selectable }: TaskTableProps & { selectable: boolean }) {
+function Head({ tasks, scope, selection, selectable, actions }: Omit<RowProps, 'task' | 'onAsk'>) {
   const all = selection.ids.length === tasks.length && tasks.length > 0;
   return (
     <thead>
@@ -78,28 +90,37 @@ function Head({ tasks, state, selection, selectable }: TaskTableProps & { select
         )}
         <th scope="col">task</th>
         <th scope="col">payload</th>
-        {COLUMNS[state].map(({ name, number }) => (
+        {COLUMNS[scope.state].map(({ name, number }) => (
           <th key={name} scope="col" class={number ? 'number' : ''}>
             {name}
           </th>
         ))}
+        {actions.length > 0 && (
+          <th scope="col" class="acts">
+            <span class="sr-only">actions</span>
+          </th>
+        )}
       </tr>
     </thead>
   );
 }
 
 export function TaskTable(props: TaskTableProps) {
-  const selectable = useMay()('act') || useMay()('destroy');
+  const may = useMay();
+  const selectable = may('act') || may('destroy');
+  const actions = useBulkActions(props.scope);
+  const [asked, setAsked] = useState<Asked>();
   return (
     <div class={`table-card${props.dim ? ' dim' : ''}`}>
       <table class="grid-table cards tasks">
-        <Head {...props} selectable={selectable} />
+        <Head {...props} selectable={selectable} actions={actions} />
         <tbody>
           {props.tasks.map((task) => (
-            <Row key={task.id} {...props} task={task} selectable={selectable} />
+            <Row key={task.id} {...props} task={task} selectable={selectable} actions={actions} onAsk={setAsked} />
           ))}
         </tbody>
       </table>
+      {asked && <RowDialog asked={asked} onDone={props.onDone} onClose={() => setAsked(undefined)} />}
     </div>
   );
 }

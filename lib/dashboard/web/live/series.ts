@@ -4,7 +4,7 @@ import type { Moment } from './live.js';
 type Pick = (sample: QueueSample) => number;
 
 /** A queue may be called like what every object has. */
-const sampleOf = ({ queues }: Moment, queue: string): QueueSample | undefined =>
+export const sampleOf = ({ queues }: Moment, queue: string): QueueSample | undefined =>
   Object.hasOwn(queues, queue) ? queues[queue] : undefined;
 
 const chosen = (moment: Moment, queue: string | undefined): QueueSample[] => {
@@ -37,9 +37,10 @@ export function rates(moments: readonly Moment[], pick: Pick, queue?: string): (
     const seconds = (moment.t - before.t) / 1000;
     if (seconds <= 0 || seconds > 60) return undefined;
     let grown = 0;
-    for (const [name, sample] of Object.entries(moment.queues)) {
+    for (const name of queue === undefined ? Object.keys(moment.queues) : [queue]) {
+      const sample = sampleOf(moment, name);
       const old = sampleOf(before, name);
-      if (old && (queue === undefined || queue === name)) grown += Math.max(0, pick(sample) - pick(old));
+      if (sample && old) grown += Math.max(0, pick(sample) - pick(old));
     }
     return grown / seconds;
   });

@@ -1,6 +1,7 @@
 import { isUnreadable, type Queue, type QueueRow } from '../api/types.js';
 import { live } from '../live/live.js';
-import { replaceQuery, useRoute } from '../state/router.js';
+import { favourites } from '../state/favourites.js';
+import { replaceQuery, type RouteQuery, useRoute } from '../state/router.js';
 import { useStore } from '../store.js';
 import { bytes, count, percent, plural, UNKNOWN } from '../text/format.js';
 import { Empty, Loading } from '../ui/placeholder.js';
@@ -8,6 +9,8 @@ import { AllDays } from './all-days.js';
 import { FindTask } from './find-task.js';
 import { LiveCharts } from './live-charts.js';
 import { Page } from './page.js';
+import { troublesOf } from './queue-health.js';
+import { columnName, COLUMNS, parseSorting, printSorting } from './queue-order.js';
 import { QueueTable } from './queue-table.js';
 
 const total = (queues: readonly Queue[], pick: (queue: Queue) => number): number =>
@@ -53,35 +56,102 @@ const NoQueues = () => (
   </Empty>
 );
 
+/** Which queues are shown. */
+const SHOWN = ['all', 'unhealthy', 'favourites'] as const;
+type Shown = (typeof SHOWN)[number];
+const NONE: Readonly<Record<Shown, string>> = {
+  all: 'No queue',
+  unhealthy: 'No queue is unhealthy',
+  favourites: 'No favourite yet: press the star of a queue',
+};
+
+/** The filter, what is shown, and the order: all in the address. */
+function Choice({ counts }: { counts: Readonly<Record<Shown, number>> }) {
+  const { query } = useRoute();
+  const change = (changed: RouteQuery): void => replaceQuery({ ...query, ...changed });
+  const sorting = parseSorting(query['sort']);
+  return (
+    <div class="queue-choice">
+      <select
+        aria-label="Show queues"
+        value={query['show'] ?? 'all'}
+        onChange={({ currentTarget: { value } }) => change({ show: value === 'all' ? undefined : value })}
+      >
+        {SHOWN.map((one) => (
+          <option key={one} value={one}>{`${one} (${counts[one]})`}</option>
+        ))}
+      </select>
+      <select
+        aria-label="Sort queues"
+        value={sorting.column ?? ''}
+        onChange={({ currentTarget: { value } }) =>
+          change({ sort: value && `${value === 'queue' ? '' : '-'}${value}` })
+        }
+      >
+        <option value="">unhealthy first</option>
+        {COLUMNS.map((column) => (
+          <option key={column} value={column}>{`by ${columnName(column)}`}</option>
+        ))}
+      </select>
+      <input
+        type="search"
+        value={query['filter'] ?? ''}
+        placeholder="Filter queues"
+        aria-label="Filter queues"
+        data-search
+        onInput={(event) => change({ filter: event.currentTarget.value })}
+      />
+    </div>
+  );
+}
+
+function Queues({ queues }: { queues: readonly QueueRow[] }) {
+  const { query } = useRoute();
+  const moments = useStore(live, ({ moments }) => moments);
+  const chosen = useStore(favourites);
+  const troubles = new Map(queues.map((row) => [row.queue, troublesOf(row, moments)]));
+  const isIn: Readonly<Record<Shown, (row: QueueRow) => boolean>> = {
+    all: () => true,
+    unhealthy: ({ queue }) => (troubles.get(queue)?.length ?? 0) > 0,
+    favourites: ({ queue }) => chosen.has(queue),
+  };
+  const countOf = (one: Shown): number => queues.filter(isIn[one]).length;
+  const show = SHOWN.find((one) => one === query['show']) ?? 'all';
+  const filter = query['filter'] ?? '';
+  const shown = queues.filter((row) => isIn[show](row) && row.queue.toLowerCase().includes(filter.toLowerCase()));
+  return (
+    <section aria-label="Queues">
+      <div class="bar-line">
+        <h2>{plural(queues.length, 'queue')}</h2>
+        <Choice counts={{ all: queues.length, unhealthy: countOf('unhealthy'), favourites: countOf('favourites') }} />
+      </div>
+      {queues.length === 0 && <NoQueues />}
+      {queues.length > 0 && shown.length === 0 && (
+        <Empty title={filter === '' ? NONE[show] : `No queue matches “${filter}”`} />
+      )}
+      {shown.length > 0 && (
+        <QueueTable
+          rows={shown}
+          troubles={troubles}
+          sorting={parseSorting(query['sort'])}
+          onSort={(sorting) => replaceQuery({ ...query, sort: printSorting(sorting) })}
+        />
+      )}
+    </section>
+  );
+}
+
 export function Overview() {
   const status = useStore(live, ({ status }) => status);
   const queues = useStore(live, ({ queues }) => queues);
-  const { query } = useRoute();
-  const filter = query['filter'] ?? '';
   if (queues === undefined) {
     return <Page title="Overview">{status === 'connecting' ? <Loading rows={8} /> : <NotYet />}</Page>;
   }
-  const shown = queues.filter(({ queue }) => queue.toLowerCase().includes(filter.toLowerCase()));
   return (
     <Page title="Overview" actions={queues.length > 0 && <FindTask rows={queues} />}>
       <LiveCharts />
       <Totals rows={queues} />
-      <section aria-label="Queues">
-        <div class="bar-line">
-          <h2>{plural(queues.length, 'queue')}</h2>
-          <input
-            type="search"
-            value={filter}
-            placeholder="Filter queues"
-            aria-label="Filter queues"
-            data-search
-            onInput={(event) => replaceQuery({ ...query, filter: event.currentTarget.value })}
-          />
-        </div>
-        {queues.length === 0 && <NoQueues />}
-        {queues.length > 0 && shown.length === 0 && <Empty title={`No queue matches “${filter}”`} />}
-        {shown.length > 0 && <QueueTable rows={shown} />}
-      </section>
+      <Queues queues={queues} />
       <AllDays />
     </Page>
   );

@@ -1,38 +1,30 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
-import { type UnreadableQueue, isUnreadable, type Queue, type QueueRow, STATES, type State } from '../api/types.js';
+import { type UnreadableQueue, isUnreadable, type Queue, type QueueRow, STATES } from '../api/types.js';
 import { live, type Moment } from '../live/live.js';
 import { perform } from '../live/perform.js';
 import { rates, recent } from '../live/series.js';
 import { useMay } from '../state/config.js';
+import { favourites, toggleFavourite } from '../state/favourites.js';
 import { paths } from '../state/router.js';
 import { useStore } from '../store.js';
 import { bytes, compact, count, duration, orUnknown, percent, plural, rate } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { Button } from '../ui/button.js';
 import { Spark } from '../ui/spark.js';
-import { ACTIONS_HEAD, numberHeads, TableHead } from '../ui/table-head.js';
+import { ACTIONS_HEAD, type Head, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
-
-const COLUMNS: readonly State[] = [
-  'pending',
-  'active',
-  'aggregating',
-  'waiting',
-  'held',
-  'scheduled',
-  'retry',
-  'archived',
-  'completed',
-];
-
-const NUMBER_HEADS = [
-  'tasks/s',
-  ...COLUMNS.map((state) => (state === 'aggregating' ? 'grouped' : state)),
-  'oldest',
-  'failed',
-  'memory',
-];
+import { LATE_AFTER_MS, type Trouble } from './queue-health.js';
+import {
+  columnName,
+  COLUMNS,
+  keepOrder,
+  pressed,
+  printSorting,
+  type Sorting,
+  sortQueues,
+  STATE_COLUMNS,
+} from './queue-order.js';
 
 /** The states of a queue's tasks as one thin bar. */
 function StateBar({ row }: { row: Queue }) {
@@ -71,7 +63,7 @@ function Throughput({ queue, moments }: { queue: string; moments: readonly Momen
 }
 
 function Counts({ row }: { row: Queue }) {
-  return COLUMNS.map((state) => (
+  return STATE_COLUMNS.map((state) => (
     <td key={state} class="number" data-label={state}>
       <a class={row[state] === 0 ? 'none' : ''} href={paths.list(row.queue, state)} title={count(row[state])}>
         {compact(row[state])}
@@ -87,16 +79,48 @@ function Counts({ row }: { row: Queue }) {
 export const oldest = ({ pending, oldest_pending_ms }: Queue): string | undefined =>
   pending > 0 && oldest_pending_ms > 0 ? duration(oldest_pending_ms / 1000) : undefined;
 
-function ReadableRow({ row, moments }: { row: Queue; moments: readonly Moment[] }) {
+function Star({ queue }: { queue: string }) {
+  const chosen = useStore(favourites, (names) => names.has(queue));
+  return (
+    <button
+      type="button"
+      class="star"
+      aria-pressed={chosen}
+      aria-label={`Favourite: ${visible(queue)}`}
+      onClick={() => toggleFavourite(queue)}
+    >
+      {chosen ? '★' : '☆'}
+    </button>
+  );
+}
+
+const Name = ({ queue }: { queue: string }) => (
+  <>
+    <Star queue={queue} />
+    <a href={paths.queue(queue)} data-open>
+      <Text value={queue} titled class="cut" />
+    </a>
+  </>
+);
+
+interface RowProps {
+  row: Queue;
+  moments: readonly Moment[];
+  troubles: readonly Trouble[];
+}
+
+function ReadableRow({ row, moments, troubles }: RowProps) {
   const may = useMay();
-  const late = row.oldest_pending_ms > 60_000;
+  const late = row.oldest_pending_ms > LATE_AFTER_MS;
   return (
     <tr data-row>
       <th scope="row" class="name">
-        <a href={paths.queue(row.queue)} data-open>
-          <Text value={row.queue} titled class="cut" />
-        </a>
-        {row.paused && <span class="flag">paused</span>}
+        <Name queue={row.queue} />
+        {troubles.map(({ name, text }) => (
+          <span key={name} class={name === 'failing' ? 'flag bad' : 'flag'} title={text}>
+            {name}
+          </span>
+        ))}
         <StateBar row={row} />
       </th>
       <Throughput queue={row.queue} moments={moments} />
@@ -121,9 +145,7 @@ function ReadableRow({ row, moments }: { row: Queue; moments: readonly Moment[] 
 const UnreadableRow = ({ row, columns }: { row: UnreadableQueue; columns: number }) => (
   <tr data-row class="bad-row">
     <th scope="row" class="name">
-      <a href={paths.queue(row.queue)} data-open>
-        <Text value={row.queue} titled class="cut" />
-      </a>
+      <Name queue={row.queue} />
       <span class="flag bad">cannot be read</span>
     </th>
     <td colSpan={columns - 1} class="wrap">
@@ -138,22 +160,65 @@ const UnreadableRow = ({ row, columns }: { row: UnreadableQueue; columns: number
  */
 const ROWS_PER_CHUNK = 200;
 
-export function QueueTable({ rows }: { rows: readonly QueueRow[] }) {
+interface QueueTableProps {
+  rows: readonly QueueRow[];
+  troubles: ReadonlyMap<string, readonly Trouble[]>;
+  sorting: Sorting;
+  onSort: (sorting: Sorting) => void;
+}
+
+/**
+ * Sorts the rows, but leaves them where they are while the pointer or the focus is among them: a
+ * row must not move from under it.
+ */
+function useSorted(props: QueueTableProps, body: { current: HTMLElement | null }): QueueRow[] {
+  const { rows, troubles, sorting } = props;
+  const moments = useStore(live, ({ moments }) => moments);
+  const chosen = useStore(favourites);
+  const last = useRef<{ by?: string; names: readonly string[] }>({ names: [] });
+  const by = printSorting(sorting);
+  const held = last.current.by === by && body.current?.matches(':hover, :focus-within');
+  const sorted = held
+    ? keepOrder(rows, last.current.names)
+    : sortQueues(rows, sorting, { moments, favourites: chosen, troubles });
+  last.current = { by, names: sorted.map(({ queue }) => queue) };
+  return sorted;
+}
+
+function useHeads(sorting: Sorting, onSort: (sorting: Sorting) => void): Head[] {
+  const may = useMay();
+  const heads = COLUMNS.map((column): Head => ({
+    name: columnName(column),
+    number: column !== 'queue',
+    sorted: sorting.column === column ? (sorting.descending ? 'descending' : 'ascending') : 'none',
+    onSort: () => onSort(pressed(column, sorting)),
+  }));
+  return may('act') ? [...heads, ACTIONS_HEAD] : heads;
+}
+
+export function QueueTable(props: QueueTableProps) {
   const [shown, setShown] = useState(ROWS_PER_CHUNK);
   const moments = useStore(live, ({ moments }) => moments);
-  const may = useMay();
+  const body = useRef<HTMLTableSectionElement>(null);
+  const rows = useSorted(props, body);
+  const heads = useHeads(props.sorting, props.onSort);
   return (
     <div class="table-card">
       <table class="grid-table cards queues">
-        <TableHead heads={['queue', ...numberHeads(...NUMBER_HEADS), ...(may('act') ? [ACTIONS_HEAD] : [])]} />
-        <tbody>
+        <TableHead heads={heads} />
+        <tbody ref={body}>
           {rows
             .slice(0, shown)
             .map((row) =>
               isUnreadable(row) ? (
-                <UnreadableRow key={row.queue} row={row} columns={NUMBER_HEADS.length + (may('act') ? 2 : 1)} />
+                <UnreadableRow key={row.queue} row={row} columns={heads.length} />
               ) : (
-                <ReadableRow key={row.queue} row={row} moments={moments} />
+                <ReadableRow
+                  key={row.queue}
+                  row={row}
+                  moments={moments}
+                  troubles={props.troubles.get(row.queue) ?? []}
+                />
               ),
             )}
         </tbody>

@@ -8,10 +8,20 @@ interface ButtonProps {
   small?: boolean;
   disabled?: boolean;
   label?: string;
+  /** A tooltip. */
+  title?: string;
 }
 
 /** A button that is busy until its action is done, so it cannot be pressed twice. */
-export function Button({ children, onClick, kind = 'plain', small = false, disabled = false, label }: ButtonProps) {
+export function Button({
+  children,
+  onClick,
+  kind = 'plain',
+  small = false,
+  disabled = false,
+  label,
+  title,
+}: ButtonProps) {
   const [busy, setBusy] = useState(false);
   const press = async (): Promise<void> => {
     if (busy) return;
@@ -29,6 +39,7 @@ export function Button({ children, onClick, kind = 'plain', small = false, disab
       disabled={disabled}
       aria-busy={busy}
       aria-label={label}
+      title={title}
       onClick={() => void press()}
     >
       {children}

@@ -1,8 +1,25 @@
-interface Head {
+export interface Head {
   name: string;
   number?: boolean;
   /** Whether only screen readers get the name. */
   hidden?: boolean;
+  /** How the table is sorted by this column, when it can be. */
+  sorted?: 'ascending' | 'descending' | 'none';
+  /** Sorts by this column. */
+  onSort?: () => void;
+}
+
+const ARROWS = { ascending: ' ↑', descending: ' ↓', none: '' } as const;
+
+function Label({ name, hidden = false, sorted = 'none', onSort }: Head) {
+  if (hidden) return <span class="sr-only">{name}</span>;
+  if (!onSort) return <>{name}</>;
+  return (
+    <button type="button" class="sort" onClick={onSort}>
+      {name}
+      <span aria-hidden="true">{ARROWS[sorted]}</span>
+    </button>
+  );
 }
 
 /** The head of a table: a name, or more about a column. */
@@ -11,9 +28,9 @@ export const TableHead = ({ heads }: { heads: readonly (string | Head)[] }) => (
     <tr>
       {heads
         .map((head) => (typeof head === 'string' ? { name: head } : head))
-        .map(({ name, number = false, hidden = false }: Head) => (
-          <th key={name} scope="col" class={number ? 'number' : undefined}>
-            {hidden ? <span class="sr-only">{name}</span> : name}
+        .map((head: Head) => (
+          <th key={head.name} scope="col" class={head.number ? 'number' : undefined} aria-sort={head.sorted}>
+            <Label {...head} />
           </th>
         ))}
     </tr>
