@@ -1,5 +1,5 @@
 /*
- * Writes docs/options.md: every option with its default, from the docstrings of the types. test/unit/options-page.spec.ts fails when the
+ * Writes docs/options.md: every option with its default, from the docstrings of the types. test/unit/generated-pages.spec.ts fails when the
  * page is out of date.
  */
 import { readFile, writeFile } from 'node:fs/promises';

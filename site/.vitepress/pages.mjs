@@ -17,6 +17,6 @@ export const SECTIONS = [
   { text: 'Tools', pages: ['dashboard', 'inspector', 'command-line'] },
   {
     text: 'Reference',
-    pages: ['configuration', 'options', 'recipes', 'faq', 'troubleshooting'],
+    pages: ['configuration', 'options', 'recipes', 'faq', 'troubleshooting', 'versions'],
   },
 ];
