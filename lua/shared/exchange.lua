@@ -72,7 +72,8 @@ local function make_defer()
 end
 
 local backlog = call('LLEN', pending)
-if F then backlog = F.backlog(backlog) end
+local in_pending = backlog
+if F then backlog = F.backlog(in_pending) end
 local paused, linked = call('EXISTS', paused_key, links, running_key), false
 if paused == 0 then
   paused = false
@@ -334,8 +335,9 @@ else
   if L then
     L.work()
     backlog = call('LLEN', pending)
+    in_pending = backlog
   end
-  if F then backlog = F.backlog(call('LLEN', pending)) end
+  if F then backlog = F.backlog(in_pending) end
 
   -- 4. Count what was processed.
 
@@ -402,8 +404,8 @@ local is_aside = aside and function(id, key, message)
   return true
 end
 repeat
-  local ids
-  if F then ids = F.next(pending, wanted - n) else ids = call('RPOP', pending, wanted == take and n == 0 and take_text or wanted - n) end
+  local ids, had_turn
+  if F then ids, had_turn = F.next(pending, wanted - n) else ids = call('RPOP', pending, wanted == take and n == 0 and take_text or wanted - n) end
   if not ids then break end
   local taken = 0
   for i = 1, #ids do
@@ -422,7 +424,13 @@ repeat
     if type(message) == 'string' then
       if not aside or not is_aside(id, key, message) then
         call('HSET', key, 'state', 'active')
-        if F then call('HDEL', key, 'pending_since', 'group', 'turn') else call('HDEL', key, 'pending_since') end
+        if not F then
+          call('HDEL', key, 'pending_since')
+        elseif i > had_turn then
+          call('HDEL', key, 'pending_since', 'group')
+        else
+          call('HDEL', key, 'pending_since', 'turn')
+        end
         taken, n = taken + 1, n + 1
         if steps then steps[n] = step end
         ids[taken], leases[2 * n - 1], leases[2 * n] = id, expiry, id

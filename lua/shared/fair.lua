@@ -26,12 +26,16 @@ do
   local now_ms = tonumber(string.sub(now_nanos, 1, -7))
   local group = string.sub(lines, #string.match(lines, '^.*:g:') + 1)
 
-  -- Also checks the types of the keys.
-  local keys_in_ring, has_held = call('ZCARD', ring), call('ZCARD', held) > 0
-  local has_shares, has_slots = call('HLEN', shares) > 0, call('HLEN', slots) > 0
+  -- Also checks the types of the keys. Most queues have no limits.
+  local keys_in_ring, has_held, has_shares, has_slots = call('ZCARD', ring), false, false, false
+  if call('EXISTS', held, shares, slots) > 0 then
+    has_held, has_shares, has_slots = call('ZCARD', held) > 0, call('HLEN', shares) > 0, call('HLEN', slots) > 0
+  end
   local change = 0
   -- Tasks that this call has given a slot: they have no lease yet.
   local drawn_now = {}
+  -- How many tasks are in `pending`, once it is known.
+  local in_pending
 
   -- One field of a message of protobuf: its number, its value or where its bytes begin and end, and where the next one is.
   local function varint(text, at)
@@ -109,13 +113,15 @@ do
     added_texts[key] = text
   end
 
-  -- Whether each of the keys that are added is in a sorted set: false when it is not.
-  local function find_added(set)
+  -- What a command has of each of many names, in their order: false when it has nothing.
+  local function each_of(command, where, names)
+    local count = #names
+    if count <= 1000 then return call(command, where, unpack(names)) end
     local found = {}
-    for first = 1, #added_keys, 1000 do
-      local scores = call('ZMSCORE', set, unpack(added_keys, first, math.min(first + 999, #added_keys)))
-      for i = 1, #scores do
-        found[first + i - 1] = scores[i]
+    for first = 1, count, 1000 do
+      local some = call(command, where, unpack(names, first, math.min(first + 999, count)))
+      for i = 1, #some do
+        found[first + i - 1] = some[i]
       end
     end
     return found
@@ -126,7 +132,7 @@ do
   function F.push_all(front)
     local count = #added_keys
     if count == 0 then return end
-    local in_ring, in_held = find_added(ring), has_held and find_added(held)
+    local in_ring, in_held = each_of('ZMSCORE', ring, added_keys), has_held and each_of('ZMSCORE', held, added_keys)
     local names, fresh = {}, {}
     for i = 1, count do
       local line = lines .. added_keys[i]
@@ -217,44 +223,51 @@ do
     return room, weight, again, concurrency > 0, starts, window, time
   end
 
-  -- That of a key whose share says nothing but the key.
-  local ENDLESS = { math.huge, 1 }
-
-  -- Takes up to `count` tasks of the lines, turn by turn. They have left their lines, and have their slots.
-  local function draw(count)
-    local got, total, visited = {}, 0, 0
-    while total < count and visited < MOST_KEYS do
-      local front = call('ZRANGE', ring, '0', math.min(count - total, MOST_KEYS) - 1, 'WITHSCORES')
-      local keys = #front / 2
+  -- Takes up to `count` tasks of the lines, turn by turn, and adds them to `got`. They have left their lines, and have their slots.
+  -- A score costs more as text than all else of its member: so those of lines are not read, those of the ring only if they differ, and
+  -- each is written as text once.
+  local function draw(got, count)
+    local visited, score_texts = 0, {}
+    local total, most = #got, #got + count
+    while total < most and visited < MOST_KEYS do
+      local wanted = math.min(most - total, MOST_KEYS)
+      local names = call('ZRANGE', ring, '0', wanted - 1)
+      local keys = #names
       if keys == 0 then break end
       visited = visited + keys
-      local names, turns, order, picks, rooms, texts = {}, {}, {}, {}, {}, {}
-      for i = 1, keys do
-        names[i], turns[i], order[i], picks[i] = front[2 * i - 1], tonumber(front[2 * i]), i, 0
-      end
-      if has_shares then
-        for first = 1, keys, 1000 do
-          local some = call('HMGET', shares, unpack(names, first, math.min(first + 999, keys)))
-          for i = 1, #some do
-            texts[first + i - 1] = some[i]
-          end
+      local ends = keys == wanted and call('ZMSCORE', ring, names[1], names[keys])
+      local scores, score = not (ends and ends[1] == ends[2]) and each_of('ZMSCORE', ring, names), ends and tonumber(ends[1])
+      local texts = has_shares and each_of('HMGET', shares, names)
+      local turns, order, picks, rooms, left, gone, back = {}, {}, {}, {}, most - total, {}, {}
+      if left == keys and not texts and (not scores or scores[keys] - scores[1] <= 1) then
+        -- None is so far behind that it gets a second turn before the others have their first.
+        for i = 1, keys do
+          turns[i], picks[i] = (scores and tonumber(scores[i]) or score) + 1, 1
+        end
+        left = 0
+      else
+        for i = 1, keys do
+          turns[i], order[i], picks[i] = scores and tonumber(scores[i]) or score, i, 0
         end
       end
       -- Whose turn is next, until all turns are given away: `order` from `head` to `tail` is sorted by the turns had.
-      local head, tail, left, gone, back = 1, keys, count - total, {}, {}
+      local head, tail = 1, keys
       while left > 0 and head <= tail do
         local i = order[head]
         head = head + 1
+        local turn = turns[i] + 1
         local room = rooms[i]
-        if not room then
-          room = texts[i] and { room_of(names[i], texts[i]) } or ENDLESS
-          rooms[i] = room
+        if texts and texts[i] then
+          if not room then
+            room = { room_of(names[i], texts[i]) }
+            rooms[i] = room
+          end
+          turn = turns[i] + 1 / room[2]
         end
-        if picks[i] < room[1] then
-          picks[i], turns[i], left = picks[i] + 1, turns[i] + 1 / room[2], left - 1
-          tail = tail + 1
+        if not room or picks[i] < room[1] then
+          picks[i], turns[i], left, tail = picks[i] + 1, turn, left - 1, tail + 1
           local at = tail
-          while at > head and turns[order[at - 1]] > turns[i] do
+          while at > head and turns[order[at - 1]] > turn do
             order[at] = order[at - 1]
             at = at - 1
           end
@@ -264,40 +277,48 @@ do
         end
       end
       for i = 1, keys do
-        local room, key = rooms[i], names[i]
-        if room then
-          local wanted, number = picks[i], 0
-          if wanted > 0 then
-            local popped
-            if wanted == 1 then popped = try('ZPOPMIN', lines .. key) else popped = try('ZPOPMIN', lines .. key, wanted) end
-            number = popped.err and 0 or #popped / 2
+        local room, key, picked = rooms[i], names[i], picks[i]
+        if picked > 0 or room then
+          local number = 0
+          if picked > 0 then
+            local line, last = lines .. key, picked == 1 and '0' or picked - 1
+            local ids = try('ZRANGE', line, '0', last)
+            number = #ids
             for at = 1, number do
-              total = total + 1
-              got[total] = popped[2 * at - 1]
+              got[total + at] = ids[at]
             end
+            if number > 0 then call('ZREMRANGEBYRANK', line, '0', last) end
+            total, change = total + number, change - number
           end
-          change = change - number
-          if number > 0 and room[4] then
-            spread('SADD', running .. key, got, total - number + 1, total)
-            for at = total - number + 1, total do
-              call('HSET', slots, got[at], key)
-              drawn_now[got[at]] = true
+          local waits = number == picked
+          if room then
+            if number > 0 and room[4] then
+              spread('SADD', running .. key, got, total - number + 1, total)
+              for at = total - number + 1, total do
+                call('HSET', slots, got[at], key)
+                drawn_now[got[at]] = true
+              end
+              has_slots = true
             end
-            has_slots = true
+            if number > 0 and room[5] then count_starts(room[5], number, room[6], room[7]) end
+            if waits and room.full then waits = try('ZCARD', lines .. key) ~= 0 end
+            if not waits then call('HDEL', shares, key) end
           end
-          if number > 0 and room[5] then count_starts(room[5], number, room[6], room[7]) end
-          local waits = number == wanted
-          if waits and room.full then waits = try('ZCARD', lines .. key) ~= 0 end
           if not waits then
             gone[#gone + 1] = key
-            if texts[i] then call('HDEL', shares, key) end
-          elseif room.full then
+          elseif room and room.full then
             gone[#gone + 1] = key
             call('ZADD', held, string.format('%.0f', room[3]), key)
             has_held = true
           else
-            back[#back + 1] = turns[i]
-            back[#back + 1] = key
+            local turn = turns[i]
+            local text = score_texts[turn]
+            if not text then
+              text = string.format('%.17g', turn)
+              score_texts[turn] = text
+            end
+            local at = #back
+            back[at + 1], back[at + 2] = text, key
           end
         end
       end
@@ -305,11 +326,11 @@ do
       spread('ZADD', ring, back)
       keys_in_ring = keys_in_ring - #gone
     end
-    return got
   end
 
   -- What others have put into `pending` gets into lines, as far as it has not had its turn. Returns what has.
   local function sort_pending(pending)
+    if in_pending == 0 then return {} end
     local ids = call('RPOP', pending, MOST_SORTED)
     local turns = {}
     for i = 1, ids and #ids or 0 do
@@ -321,6 +342,7 @@ do
       else
         local name, text = F.share_of(message)
         call('HSET', key, 'state', 'aggregating', 'group', group .. name)
+        if fields[2] then call('HDEL', key, 'turn') end
         F.add(name, text, ids[i])
       end
     end
@@ -340,6 +362,7 @@ do
       end
     end
     spread('RPUSH', pending, ids)
+    in_pending = nil
   end
 
   -- Held keys whose time has come have their turns again.
@@ -352,8 +375,9 @@ do
     end
   end
 
-  -- At least how many tasks may be claimed; a guess.
+  -- At least how many tasks may be claimed; a guess. `pending`: how many are there.
   function F.backlog(pending)
+    in_pending = pending
     if keys_in_ring > 0 then return pending + math.max(keys_in_ring, 256) end
     if has_held then
       local first = call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
@@ -362,7 +386,7 @@ do
     return pending
   end
 
-  -- Tasks of `pending` and of the lines that are next, at most `count`; nil when there is none.
+  -- Tasks of `pending` and of the lines that are next, at most `count`, and how many of them were in `pending`; nil when there is none.
   function F.next(pending, count)
     open_held()
     local turns = sort_pending(pending)
@@ -374,14 +398,10 @@ do
       end
       spread('RPUSH', pending, back)
     end
-    if #turns < count then
-      local drawn = draw(count - #turns)
-      if #turns == 0 then return #drawn > 0 and drawn or nil end
-      for i = 1, #drawn do
-        turns[#turns + 1] = drawn[i]
-      end
-    end
-    return #turns > 0 and turns or nil
+    local had = #turns
+    if had < count then draw(turns, count - had) end
+    if #turns == 0 then return nil end
+    return turns, had
   end
 
   -- Gives turns to tasks for servers that know no lines, until `most` are in `pending`. Slots of what they have ended are found here.
@@ -396,15 +416,13 @@ do
     end
     open_held()
     local turns = sort_pending(pending)
-    local drawn, back = #turns < most and draw(most - #turns) or {}, {}
-    for i = #drawn, 1, -1 do
-      back[#back + 1] = drawn[i]
-    end
+    local had, back = #turns, {}
+    if had < most then draw(turns, most - had) end
     for i = #turns, 1, -1 do
       back[#back + 1] = turns[i]
     end
     F.keep_turns(pending, back)
-    return { #turns, #drawn }
+    return { had, #turns - had }
   end
 
   -- Tasks have left their servers: their slots are free.
@@ -443,8 +461,8 @@ do
     if keys_in_ring <= 0 and not first and call('EXISTS', ring) == 0 then
       call('DEL', total_key, shares)
     elseif change ~= 0 then
-      local before = try('GET', total_key)
-      call('SET', total_key, string.format('%.0f', math.max(0, (type(before) == 'string' and tonumber(before) or 0) + change)))
+      local total = try('INCRBY', total_key, change)
+      if type(total) ~= 'number' or total < 0 then call('SET', total_key, math.max(0, type(total) == 'number' and total or change)) end
     end
     if reply then table.insert(reply, 1, first and math.max(1, math.ceil(tonumber(first) - now_ms)) or 0) end
   end
