@@ -15,11 +15,15 @@ export const TIMEOUT_MS = (SECONDS * 2 + 240) * 1000;
 export const sleep = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** What is found last, after it was looked for as long as it may be there. */
+/** What is found last: nothing, or what has been the same for so many milliseconds. A busy machine may be slow, but it goes on. */
 export async function last(look: () => Promise<string[]>, timeout: number): Promise<string[]> {
-  for (const end = Date.now() + timeout; ; await sleep(500)) {
+  let before = '';
+  for (let end = 0; ; await sleep(500)) {
     const found = await look();
+    const now = found.join('\n');
+    if (now !== before) end = Date.now() + timeout;
     if (found.length === 0 || Date.now() > end) return found;
+    before = now;
   }
 }
 

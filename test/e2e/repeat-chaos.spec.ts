@@ -55,7 +55,7 @@ describe('chaos of repeats', () => {
         const info = await inspector.getQueueInfo('default');
         return STATES.filter((state) => info[state] > 0).map((state) => `${info[state]} tasks are ${state}`);
       };
-      expect(await last(open, 90_000)).toEqual([]);
+      expect(await last(open, 60_000)).toEqual([]);
       await judge.stop('server');
       if (SECONDS > 60) console.log(judge.figures);
       expect(judge.faults()).toEqual([]);

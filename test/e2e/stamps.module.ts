@@ -1,9 +1,9 @@
 import { writeSync } from 'node:fs';
 import { Injectable, Module } from '@nestjs/common';
-import { Payload, TaskHandler } from '../../lib/index.js';
+import { Payload, TaskCtx, TaskHandler, type TaskContext } from '../../lib/index.js';
 
-/** How often a thread dies around what it does. */
-const DEATHS = Number(process.env['ASYNQ_STAMP_DEATHS'] ?? 0);
+/** Of so many orders of a client one kills a thread before its stamp, and one after it. */
+const ORDERS_PER_DEATH = Number(process.env['ASYNQ_STAMP_ORDERS_PER_DEATH'] ?? Infinity);
 
 /** Says something at once, in whichever thread: also what is said just before it dies. */
 function say(...words: readonly unknown[]): void {
@@ -20,10 +20,11 @@ function say(...words: readonly unknown[]): void {
 @Injectable()
 export class Stamps {
   @TaskHandler('stamp', { thread: true })
-  async stamp(@Payload() order: string) {
-    if (Math.random() < DEATHS) await die(order);
+  async stamp(@Payload() order: string, @TaskCtx() { retried }: TaskContext) {
+    const place = retried > 0 ? -1 : Number.parseInt(order.split('.')[1]!) % ORDERS_PER_DEATH;
+    if (place === 5) await die(order);
     say('did', order, 'stamp');
-    if (Math.random() < DEATHS) await die(order);
+    if (place === 9) await die(order);
     return { stamp: order };
   }
 }
