@@ -41,8 +41,9 @@ const ALONE = [
 ];
 
 const suites = ['contract', 'redis', 'outbox', 'interop', 'e2e', 'browser', 'package'];
-/** Suites whose specs share their modules, too. */
+/** Suites whose specs share their modules, too, but for those that look at what their process has open. */
 const SHARED = new Set(['contract', 'redis', 'outbox', 'interop']);
+const REDIS_ALONE = ['test/redis/{connection-kinds,connections,subscription,wake-source}.spec.ts'];
 /** Suites that come last; the others run after the unit tests, all at once. */
 const LATE: Readonly<Record<string, number>> = { browser: 2, package: 3 };
 
@@ -68,8 +69,12 @@ export default defineConfig({
         isolate: false,
       }),
       project('unit-alone', 0, ALONE),
+      project('redis-alone', 1, REDIS_ALONE),
       ...suites.map((suite) =>
-        project(suite, LATE[suite] ?? 1, [`test/${suite}/**/*.spec.ts`], { isolate: !SHARED.has(suite) }),
+        project(suite, LATE[suite] ?? 1, [`test/${suite}/**/*.spec.ts`], {
+          exclude: REDIS_ALONE,
+          isolate: !SHARED.has(suite),
+        }),
       ),
     ],
   },
