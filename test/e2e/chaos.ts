@@ -37,19 +37,10 @@ export async function repeatUntil(end: number, interval: number, what: () => Pro
   }
 }
 
-/** Of tasks that take milliseconds: one that was claimed six seconds ago has lost its server. */
-const LEFT_OF_SHORT = 24;
-/** Of tasks that may take longer: servers extend leases before so little of them is left. */
-export const LEFT_OF_LONG = 10;
-
-/** Lets leases end that a dead server would keep for a minute. @param left seconds; leases with less have lost their server */
-export async function endStaleLeases(
-  redis: Redis | Cluster,
-  { lease }: QueueKeys,
-  left = LEFT_OF_SHORT,
-): Promise<void> {
+/** Lets leases end that a dead server would keep for a minute: tasks take milliseconds here, so one that was claimed six seconds ago has lost its server. */
+export async function endStaleLeases(redis: Redis | Cluster, { lease }: QueueKeys): Promise<void> {
   const now = Date.now() / 1000;
-  const stale = await redis.zrangebyscore(lease, 0, now + left);
+  const stale = await redis.zrangebyscore(lease, 0, now + 24);
   for (const id of stale) await redis.zadd(lease, 'XX', Math.floor(now) - 40, id);
 }
 

@@ -2,7 +2,7 @@ import { Processes } from './chaos.js';
 import type { StepsSettings } from './steps-process.js';
 
 /** What an order does outside, in this order; one that is sold out takes back what is behind. */
-const FORTH = ['capture', 'invoice', 'stamp', 'row0', 'row1', 'row2', 'reserve'];
+const FORTH = ['capture', 'invoice', 'row0', 'row1', 'row2', 'reserve'];
 const BACK = ['release', 'refund'];
 
 /** A process that is killed has done what it did up to so many milliseconds before somebody says so. */
@@ -14,8 +14,6 @@ export class StepsJudge extends Processes {
   /** By order and effect: when. */
   private readonly effects = new Map<string, Map<string, number[]>>();
   private readonly kills: number[] = [];
-  /** By order: when a thread died with its stamp. */
-  private readonly deaths = new Map<string, number[]>();
 
   constructor(settings: StepsSettings) {
     super('./steps-process.ts', settings);
@@ -55,13 +53,7 @@ export class StepsJudge extends Processes {
       return now < before ? [`${what} happened before ${wanted[at - 1]}`] : [];
     });
     const twice = [...of].flatMap(([what, times]) =>
-      times
-        .slice(1)
-        .flatMap((time, at) =>
-          this.isExcused(times[at]!, time) || (what === 'stamp' && this.hasDied(id, times[at]!, time))
-            ? []
-            : [`${what} happened twice`],
-        ),
+      times.slice(1).flatMap((time, at) => (this.isExcused(times[at]!, time) ? [] : [`${what} happened twice`])),
     );
     return [...missing, ...wrong, ...order, ...twice];
   }
@@ -71,17 +63,9 @@ export class StepsJudge extends Processes {
     return this.kills.some((at) => at >= from - SLACK_MS && at - SLACK_MS <= to);
   }
 
-  private hasDied(id: string, from: number, to: number): boolean {
-    return (this.deaths.get(id) ?? []).some((at) => at >= from && at <= to);
-  }
-
   protected hear(line: string): void {
     const [at, word, id, what] = line.split(' ') as [string, string, string, string];
     if (word === 'placed') return void this.placed.add(id);
-    if (word === 'dies') {
-      this.count('died thread');
-      return void this.deaths.set(id, [...(this.deaths.get(id) ?? []), Number(at)]);
-    }
     let of = this.effects.get(id);
     if (!of) this.effects.set(id, (of = new Map()));
     of.set(what, [...(of.get(what) ?? []), Number(at)]);

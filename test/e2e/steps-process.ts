@@ -1,29 +1,24 @@
 /*
  * A process for steps-chaos.spec.ts; its settings are JSON, given first. As `client` it enqueues orders and signals each of them; as `server` it runs
- * their handlers, which have steps of every kind, one of which calls a task in threads that die. It prints each effect, when it has happened.
+ * their handlers, which have steps of every kind. It prints each effect, when it has happened.
  */
 import type { ConnectionInput } from '../../lib/broker/redis/connection/connection-options.js';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqClient } from '../../lib/client/client.js';
 import { SkipRetry } from '../../lib/errors.js';
-import { AsynqEvents } from '../../lib/events/events.js';
 import { Server } from '../../lib/server/server.js';
 import type { TaskContext } from '../../lib/task/context.js';
 import { defineSignal } from '../../lib/task/signal.js';
-import { resolveThreads } from '../../lib/threads/options.js';
-import { ThreadPool } from '../../lib/threads/pool.js';
 
 export interface StepsSettings {
   readonly connection: ConnectionInput;
-  /** The module of the handlers in threads, compiled. */
-  readonly stamps: string;
 }
 
 const Go = defineSignal('go');
 
 const [, , , json, role] = process.argv;
-const { connection, stamps } = JSON.parse(json!) as StepsSettings;
+const { connection } = JSON.parse(json!) as StepsSettings;
 const say = (...words: readonly unknown[]): void => void process.stdout.write(`${[Date.now(), ...words].join(' ')}\n`);
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -40,7 +35,6 @@ async function order({ steps, id }: TaskContext): Promise<void> {
     invoice: string;
   };
   if (invoice !== id) throw new SkipRetry(`a wrong invoice: ${invoice}`);
-  await steps.call('stamp', 'stamp', id, { queue: 'threads', maxRetry: 1000 });
   await steps.each('rows', [0, 1, 2], (row) => effect(`row${row}`)(), { every: 0 });
   await steps.sleep('nap', 500);
   await steps.waitFor('go', Go);
@@ -95,21 +89,13 @@ function later(id: string): void {
 }
 
 let ending = false;
-const pool = new ThreadPool({
-  options: resolveThreads({ module: new URL(stamps), export: 'StampsModule', count: 2 }),
-  handlers: { invalidPayload: 'archive', globalEnhancers: false },
-  clock: broker.clock,
-  events: new AsynqEvents(),
-});
-const stamp = (task: TaskContext): Promise<unknown> => pool.run('stamp', task);
 const handlers = [
   { pattern: 'order', handle: order, steps: {} },
   { pattern: 'invoice', handle: invoice },
-  { pattern: 'stamp', handle: stamp, limits: { concurrency: pool.size } },
 ];
 const options = {
   concurrency: 20,
-  queues: { default: 1, other: 1, threads: 1 },
+  queues: { default: 1, other: 1 },
   retryDelay: () => 0,
   taskCheckInterval: 100,
   delayedTaskCheckInterval: 200,
@@ -125,7 +111,6 @@ process.stdin.on('end', async () => {
   setTimeout(() => process.exit(1), 60_000); // without Redis
   await placing;
   await server?.shutdown();
-  await pool.close();
   await client.close();
   await broker.close();
   process.exit(0);
