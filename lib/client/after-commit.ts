@@ -2,18 +2,16 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { backoff } from '../async.js';
 import type { Clock, ClockTimer } from '../clock.js';
 import { type EnqueueResult, resultOf } from '../enqueue/enqueue-result.js';
-import type { RepeatPolicy, RepeatRequest } from '../broker/uniqueness.js';
+import type { RepeatRequest } from '../broker/uniqueness.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 import { type EnqueueReply, Unacknowledged } from '../enqueue/producing.js';
 import { ClosedError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
+import { LAST_COUNTS } from '../task/repeats.js';
 import type { TransactionScope } from '../transactions/transactions.js';
 
 /** How long tasks of a committed transaction are sent again, in milliseconds. */
 const RETRY_FOR_MS = 60_000;
-
-/** Of these the last call counts. */
-const LAST_COUNTS: readonly RepeatPolicy[] = ['debounce', 'latest', 'replace', 'supersede'];
 
 export interface AfterCommitDeps {
   readonly clock: Clock;
@@ -145,7 +143,7 @@ export class AfterCommit {
 function lockOf({ repeats, request }: PreparedTask): string | undefined {
   if (!repeats) return undefined;
   const { policy, lock } = (request as RepeatRequest).repeat;
-  return LAST_COUNTS.includes(policy) ? lock : undefined;
+  return LAST_COUNTS.has(policy) ? lock : undefined;
 }
 
 /** A task of this id was stored by an earlier call, if the id was made for it. */

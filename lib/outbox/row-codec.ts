@@ -1,11 +1,12 @@
 import type { LinkedRequest, MarkRequest, Wait } from '../broker/links.js';
 import { isLinked } from '../broker/links.js';
 import type { EnqueueRequest } from '../broker/enqueue-request.js';
-import type { Repeat, RepeatPolicy, RepeatRequest } from '../broker/uniqueness.js';
+import type { Repeat, RepeatRequest } from '../broker/uniqueness.js';
 import type { PreparedLinks } from '../enqueue/linked-task.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 import { UndecodableMessageError } from '../errors.js';
 import type { MissingPolicy } from '../task/links.js';
+import { LAST_COUNTS } from '../task/repeats.js';
 import { decodeTaskMessage, encodeTaskMessage } from '../wire/codec.js';
 import type { NewRow, TakenRow } from './store.js';
 
@@ -23,9 +24,6 @@ interface Details {
 /** A request as it stands in a row. */
 export type RowRequest = EnqueueRequest | PreparedLinks | RepeatRequest;
 
-/** The policies whose last call counts. */
-const IN_ORDER: ReadonlySet<RepeatPolicy> = new Set(['replace', 'debounce', 'latest', 'supersede']);
-
 export function rowOf({ request, repeats }: PreparedTask): NewRow {
   const { message, processAt, uniqueTtl, madeId, wait, mark, missing } = request as PreparedLinks;
   const repeat = repeats && (request as RepeatRequest).repeat;
@@ -39,7 +37,7 @@ export function rowOf({ request, repeats }: PreparedTask): NewRow {
     ...(repeat && { repeat }),
   };
   const { queue, id, type } = message;
-  const ordered = repeat !== undefined && IN_ORDER.has(repeat.policy);
+  const ordered = repeat !== undefined && LAST_COUNTS.has(repeat.policy);
   return { queue, taskId: id, type, message: encodeTaskMessage(message), details: JSON.stringify(details), ordered };
 }
 

@@ -9,6 +9,9 @@ import { oneOf } from './one-of.js';
  */
 export type RepeatPolicy = 'reject' | 'existing' | 'replace' | 'debounce' | 'latest' | 'supersede' | 'once';
 
+/** The policies whose last call counts. */
+export const LAST_COUNTS: ReadonlySet<RepeatPolicy> = new Set(['replace', 'debounce', 'latest', 'supersede']);
+
 export const DUPLICATE_POLICIES = ['reject', 'existing', 'replace'] as const;
 /** What an enqueue does when another task holds the unique lock. */
 export type DuplicatePolicy = (typeof DUPLICATE_POLICIES)[number];

@@ -1,3 +1,4 @@
+import { LAST_COUNTS } from '../../task/repeats.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
 import type { CancellationRole } from '../cancellation.js';
 import { type Caused, WAITING_GROUP } from '../links.js';
@@ -17,7 +18,6 @@ import { createTask } from './producer.js';
 import { isBeingUndone } from './settlements.js';
 import { type QueueStore, readMessage, storedMessage, type TaskRecord, wellFormed } from './queue-store.js';
 
-const REPLACING: ReadonlySet<string> = new Set(['replace', 'debounce', 'latest', 'supersede']);
 const UNSTARTED: ReadonlySet<string> = new Set(['pending', 'scheduled', 'retry', 'aggregating']);
 
 /** A request that has been checked, and what is stored where it goes. */
@@ -100,7 +100,7 @@ export class MemoryUniqueness implements UniquenessRole {
       const runner = findRunner(store, wellFormed(lock), now);
       if (runner !== undefined) [holder, owner] = [runner, store.tasks.get(runner)];
     }
-    const replaces = REPLACING.has(policy);
+    const replaces = LAST_COUNTS.has(policy);
     const undoes = owner !== undefined && isBeingUndone(owner);
     if (holder !== undefined) {
       if (replaces && owner && !undoes && isUnstarted(owner)) return replace(trigger, holder, owner);
