@@ -1,6 +1,6 @@
 import type { SchedulerEnqueueEvent, SchedulerEntry, ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
 import type { TaskState } from '../wire/states.js';
-import type { StoredNotes } from './notes.js';
+import type { SaidNotes } from '../task/notes.js';
 
 export type { ClusterLocation, RedisInfo, RedisNode } from './operations.js';
 
@@ -30,7 +30,7 @@ export interface StoredTask {
   readonly held?: StoredHold | undefined;
   readonly result: Buffer | undefined;
   /** What its handler has said; only when one task is read, and there is something. */
-  readonly notes?: StoredNotes | undefined;
+  readonly notes?: SaidNotes | undefined;
 }
 
 /** How a task is held. */

@@ -54,17 +54,6 @@ export interface NoteHeads {
   readonly chunk: NoteHead;
 }
 
-/** What a task has said, as an inspector sees it. */
-export interface StoredNotes {
-  readonly progress: string | undefined;
-  /** The texts of the pieces that are there. */
-  readonly log: readonly string[];
-  /** Lines that are not there any more. */
-  readonly logDropped: number;
-  /** Of the last pieces, with up to SHOWN_CHUNK_BYTES. */
-  readonly chunks: readonly string[];
-}
-
 /** An inspector reads so many bytes of chunks. */
 export const SHOWN_CHUNK_BYTES = 65_536;
 

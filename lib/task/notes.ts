@@ -24,8 +24,11 @@ export interface TaskLog {
 /** What handlers have said, as it is stored: JSON. */
 export interface SaidNotes {
   readonly progress: string | undefined;
+  /** The texts of the pieces that are there. */
   readonly log: readonly string[];
+  /** Lines that are not there any more. */
   readonly logDropped: number;
+  /** Of the last pieces, with a bounded number of bytes. */
   readonly chunks: readonly string[];
 }
 

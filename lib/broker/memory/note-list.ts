@@ -1,3 +1,4 @@
+import type { SaidNotes } from '../../task/notes.js';
 import {
   NOTE_LIMITS,
   type NoteHead,
@@ -5,7 +6,6 @@ import {
   type NoteKind,
   type NotePiece,
   SHOWN_CHUNK_BYTES,
-  type StoredNotes,
 } from '../notes.js';
 
 /** What a task keeps of a kind. */
@@ -73,7 +73,7 @@ export interface RecordedNotes {
 }
 
 /** As an inspector sees it. */
-export const storedNotesOf = (notes: RecordedNotes | undefined): StoredNotes | undefined =>
+export const storedNotesOf = (notes: RecordedNotes | undefined): SaidNotes | undefined =>
   notes && {
     progress: notes.progress,
     log: notes.log.texts(),

@@ -13,7 +13,7 @@ export function withoutReturn(item: Settlement, record: TaskRecord, now: number)
   const { lease } = item;
   const checkpoints = record.steps?.checkpoints;
   if (!checkpoints || checkpoints.size === 0) return { kind: 'done', lease, uniqueKey: '', revoked: true };
-  const { over: _, ...before } = JSON.parse(checkpoints.get(UNDO_RECORD)?.toString() ?? '{}') as { over?: true };
+  const { over: _, ...before } = undoRecordOf(record) ?? {};
   const undo = { ...before, error: `superseded by task "${supersededBy}"`, outcome: 'revoke', at: now };
   checkpoints.set(UNDO_RECORD, Buffer.from(`${JSON.stringify(undo)}\n`));
   delete record.supersededBy;
@@ -21,9 +21,15 @@ export function withoutReturn(item: Settlement, record: TaskRecord, now: number)
 }
 
 /** Whether its steps are being undone, as it has failed for good: nobody changes it. */
-export function isBeingUndone({ steps }: TaskRecord): boolean {
-  const record = steps?.checkpoints.get(UNDO_RECORD)?.toString();
-  return record !== undefined && (JSON.parse(record) as { over?: true }).over === undefined;
+export function isBeingUndone(record: TaskRecord): boolean {
+  const undo = undoRecordOf(record);
+  return undo !== undefined && undo.over === undefined;
+}
+
+/** Its UndoRecord, as checkpoint.ts has it. */
+function undoRecordOf({ steps }: TaskRecord): { over?: true } | undefined {
+  const bytes = steps?.checkpoints.get(UNDO_RECORD);
+  return bytes && (JSON.parse(bytes.toString()) as { over?: true });
 }
 
 export const countsAsFailed = (item: Settlement): boolean =>

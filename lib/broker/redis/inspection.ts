@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.js';
+import type { SaidNotes } from '../../task/notes.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
 import { type Keyspace, utcDay, FAIR_GROUP_PREFIX, WAITING_GROUP } from '../../wire/keys.js';
 import { TASK_STATES } from '../../wire/states.js';
@@ -14,7 +15,7 @@ import { readNanoseconds, readScore } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
 import { readHold } from './scripts/holds.js';
 import { pieceText, readHead } from './scripts/note-fields.js';
-import { SHOWN_CHUNK_BYTES, type StoredNotes } from '../notes.js';
+import { SHOWN_CHUNK_BYTES } from '../notes.js';
 import { queueKeys } from './scripts/queue-keys.js';
 import type { Scripts } from './scripts/scripts.js';
 
@@ -167,7 +168,7 @@ export class RedisInspection implements InspectionRole {
   }
 }
 
-function readStored([progress, log, , lines, chunks]: Exclude<SaidReply, readonly []>): StoredNotes {
+function readStored([progress, log, , lines, chunks]: Exclude<SaidReply, readonly []>): SaidNotes {
   const { dropped } = readHead(log);
   return {
     progress: progress.length > 0 ? progress.toString() : undefined,

@@ -10,7 +10,7 @@ import { FindTask } from './find-task.js';
 import { LiveCharts } from './live-charts.js';
 import { Page } from './page.js';
 import { troublesOf } from './queue-health.js';
-import { columnName, COLUMNS, parseSorting, printSorting } from './queue-order.js';
+import { BY_HEALTH, type Column, columnName, COLUMNS, parseSorting, pressed, printSorting } from './queue-order.js';
 import { QueueTable } from './queue-table.js';
 
 const total = (queues: readonly Queue[], pick: (queue: Queue) => number): number =>
@@ -85,7 +85,7 @@ function Choice({ counts }: { counts: Readonly<Record<Shown, number>> }) {
         aria-label="Sort queues"
         value={sorting.column ?? ''}
         onChange={({ currentTarget: { value } }) =>
-          change({ sort: value && `${value === 'queue' ? '' : '-'}${value}` })
+          change({ sort: value && printSorting(pressed(value as Column, BY_HEALTH)) })
         }
       >
         <option value="">unhealthy first</option>
