@@ -42,7 +42,7 @@ const ALONE = [
 
 const suites = ['contract', 'redis', 'outbox', 'interop', 'e2e', 'browser', 'package'];
 /** Suites whose specs share their modules, too, but for those that look at what their process has open. */
-const SHARED = new Set(['contract', 'redis', 'outbox', 'interop']);
+const SHARED = new Set(['browser', 'e2e', 'contract', 'redis', 'outbox', 'interop']);
 const REDIS_ALONE = ['test/redis/{connection-kinds,connections,subscription,wake-source}.spec.ts'];
 /** Suites that come last; the others run after the unit tests, all at once. */
 const LATE: Readonly<Record<string, number>> = { browser: 2, package: 3 };

@@ -51,8 +51,8 @@ const JOBS: ForeignNames = {
   removeDependencyOnFailure: flows,
   continueParentOnFailure: flows,
   lockLifetime: lease,
-  stackTraceLimit: 'there is none here: the text of an error is stored, without its stack',
-  keepLogs: 'there is none here: a task has no log; write it to that of your application',
+  stackTraceLimit: here('attemptHistory', 'of the server: how many failed attempts are kept, each with its stack'),
+  keepLogs: 'there is none here: a task keeps the last 1,000 lines of task.log',
   sizeLimit: here('maxPayloadSize of the module'),
   telemetry: here('tracing of the module'),
 };

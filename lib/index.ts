@@ -1,3 +1,4 @@
+/** @module nestjs-asynq */
 // The module and what it provides
 export { AsynqModule } from './nest/asynq.module.js';
 export type {
@@ -20,6 +21,7 @@ export type {
 } from './client/types.js';
 export type { FollowOptions, ResultOptions } from './results/options.js';
 export type { TaskUpdate } from './results/updates.js';
+export type { AttemptInfo, AttemptList } from './task/attempts.js';
 export type { TaskLog, TaskLogLine, TaskProgress } from './task/notes.js';
 export type { EnqueueOutcome, EnqueueResult } from './enqueue/enqueue-result.js';
 export { AsynqBatch, type BatchOutcome } from './batches/batch.js';
@@ -110,6 +112,12 @@ export type { FleetError, FleetTaskEvent } from './event-streams/fleet-event.js'
 export { OnConsoleAction, type OnConsoleActionOptions } from './nest/decorators/on-console-action.decorator.js';
 export { OnTaskEvent, type OnTaskEventOptions } from './nest/decorators/on-task-event.decorator.js';
 export { Payload } from './nest/decorators/payload.decorator.js';
+export type {
+  PayloadFieldDecorator,
+  PayloadFieldName,
+  PayloadFieldValue,
+  WrongField,
+} from './nest/decorators/payload-field-types.js';
 export { TaskAggregator, type TaskAggregatorOptions } from './nest/decorators/task-aggregator.decorator.js';
 export { Steps } from './nest/decorators/steps.decorator.js';
 export { TaskCtx } from './nest/decorators/task-ctx.decorator.js';
@@ -272,6 +280,7 @@ export {
   InvalidTaskError,
   InvalidWorkflowError,
   LeaseExpiredError,
+  PeriodicEntryNotFoundError,
   type NotAdded,
   NotAMemberError,
   NotAStepError,

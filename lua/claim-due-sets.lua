@@ -3,30 +3,27 @@
 -- KEYS
 --   1 aggregationSets
 --   2 groups
---   3… the tasks of each group; then, group by group, the set that is claimed if it is due
+--   3… the tasks of each group; then, if the limit is not 0, group by group, the set that is claimed if it is due
 -- ARGV
 --   1 now: seconds
 --   2 setDeadline: seconds; then a claimed set goes back to its group
---   3 limit: sets; 0 only reads when the next group is due
+--   3 limit: sets; 0 only reads when the groups are due
 --   4 mostTasks: of one set; after that many in all sets the call ends
---   5 policies: the number of groups
---   6… name, grace period, maximal delay and maximal size of each group; times in seconds, 0 is no limit
+--   5 heard: '1' when the groups are not from the list, but keys that have changed: one that is not listed is listed, a claimed set is left alone
+--   6 policies: the number of groups
+--   7… name, grace period, maximal delay and maximal size of each group; times in seconds, 0 is no limit
 -- Returns
---   how many groups were checked, when the first of them is due ('' when none is), and the indexes of the claimed ones
+--   how many groups were checked, when each of them is due, as a text with spaces ('-': no tasks wait there), and the indexes of the claimed ones
 --
 -- Uses shared/spread.lua
 
 local call, try = redis.call, redis.pcall
-local now, limit, most, count = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local now, limit, most, heard, count = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == '1', tonumber(ARGV[6])
 
 call('ZCARD', KEYS[1])
 call('SCARD', KEYS[2])
 
-local claimed, tasks, next_due, seen = {}, 0, nil, 0
-
-local function wait_until(time)
-  if not next_due or time < next_due then next_due = time end
-end
+local claimed, tasks, dues = {}, 0, {}
 
 local function score_at(group, rank)
   return tonumber(call('ZRANGE', group, rank, rank, 'WITHSCORES')[2])
@@ -61,24 +58,32 @@ local function move(group, set, size, take)
   call('ZREMRANGEBYRANK', group, 0, take - 1)
 end
 
+-- Go's forwarder and recoverer put tasks into a group and do not list it.
+local function is_group(key, name)
+  if not heard then return true end
+  if call('ZSCORE', KEYS[1], key) then return false end
+  call('SADD', KEYS[2], name)
+  return true
+end
+
 for i = 1, count do
   if (limit > 0 and #claimed >= limit) or tasks >= most then break end
-  seen = i
-  local group, set, at = KEYS[i + 2], KEYS[i + count + 2], 4 * i + 2
+  local group, set, at = KEYS[i + 2], KEYS[i + count + 2], 4 * i + 3
   local size = try('ZCARD', group)
+  dues[i] = '-'
   if size == 0 then
-    call('SREM', KEYS[2], ARGV[at])
-  elseif type(size) == 'number' then
+    if not heard then call('SREM', KEYS[2], ARGV[at]) end
+  elseif type(size) == 'number' and is_group(group, ARGV[at]) then
     local due, take = judge(group, size, at)
     if due > now or limit == 0 then
-      wait_until(math.max(due, now))
+      dues[i] = string.format('%.0f', math.ceil(math.max(due, 0)))
     else
       move(group, set, size, take)
       call('ZADD', KEYS[1], ARGV[2], set)
-      if take == size then call('SREM', KEYS[2], ARGV[at]) else wait_until(now) end
+      if take == size then call('SREM', KEYS[2], ARGV[at]) else dues[i] = ARGV[1] end
       claimed[#claimed + 1] = i
       tasks = tasks + take
     end
   end
 end
-return { seen, next_due and string.format('%.0f', next_due) or '', claimed }
+return { #dues, table.concat(dues, ' '), claimed }

@@ -5,14 +5,14 @@
 -- ARGV
 --   1 window: milliseconds
 --   2 nowNanos
---   3… for each task the part of time in which its cost counts, and the difference
+--   3… for each task the time at which its cost counts, and the difference
 -- Returns
 --   nothing
 --
 -- Uses shared/starts.lua
 
 local call, key, window = redis.call, KEYS[1], tonumber(ARGV[1])
-local _, _, time = starts_left(key, 0, window, ARGV[2])
+local _, _, time, gone = starts_left(key, 0, window, ARGV[2])
 local saving = call('HGET', key, 'saving')
 local more = 0
 for i = 3, #ARGV, 2 do
@@ -25,5 +25,5 @@ for i = 3, #ARGV, 2 do
     if count then call('HSET', key, ARGV[i], string.format('%.0f', math.max(0, count + by))) end
   end
 end
-if more > 0 then count_starts(key, more, window, time) end
+if more > 0 then count_starts(key, more, latest_start(math.huge, window, time, 0, 0), window, time, gone) end
 if more > 0 and saving then call('HSET', key, 'saving', saving) end

@@ -25,18 +25,19 @@
 --   4 leaseExpiry: seconds, for the claimed tasks
 --   5 take: how many tasks are wanted
 --   6 count: how many tasks to settle
---   7 limits: empty, or "active rate window": active tasks in the fleet, and starts per window of milliseconds; 0 is no limit; then, when some are put aside, behind a space, packed: types of tasks, each with its waitlist
---   8 since: '1' also returns since when each claimed task was pending; else empty
+--   7 limits: empty, or "active rate window allowance": active tasks in the fleet, starts per window of milliseconds, and milliseconds after the call in which the claimed tasks start; 0 is no limit; then, when some are put aside or claimed from waitlists, behind a space, packed: types of tasks, each with its waitlist; and, for the latter, packed: how many of them come beside `take`, then waitlists, each with how many of its tasks are wanted first
+--   8 since: '1' also returns since when each claimed task was pending, '2' whether it is bare, '3' both; else empty
 --   9 results: packed, those of tasks that are done, in the order of the settlements ('' without one); empty when there are none
---   10… the fences: see shared/fence.lua; then per settlement but a plain `done`: index, kind, '1' if it names a key, message, time ('1': a revoked task), result; for `exchangeLinked` those that are done and are steps of runs of this place: see L.take_successes; and members: see shared/only-members.lua
+--   10… the fences: see shared/fence.lua; then per settlement but a plain `done`: index, kind, flags (empty, or '1' if it names a key, else '0', and then "most entry": what the attempt leaves in the history of the task, and how many entries that keeps), message, time ('1': a revoked task), result; for `exchangeLinked` those that are done and are steps of runs of this place: see L.take_successes; and members: see shared/only-members.lua
 -- Returns
 --   nil from `exchange` when the queue has links: nothing was read or written, `exchangeLinked` does it;
 --   from that, while there are links: an array of what follows, who watches each claimed task (two values, see L.links_of), and the
 --     parcels (packed as in links/deliver.lua); else, from both,
 --   packed: backlog (0 when paused), milliseconds until a limit that was reached may allow more (0: none was reached),
 --     number of lost settlements, their indexes; then id and message of each claimed task,
---     followed, when asked for, by the nanoseconds since when it was pending (empty when unknown); behind that, when tasks were put aside,
---     packed: how many of each of the types, in their order
+--     followed, when asked for, by the nanoseconds since when it was pending (empty when unknown); behind that, when tasks were put aside or
+--     waitlists were named, packed: how many of each of the types, in their order (none when none was); and, when waitlists were named,
+--     packed: how many tasks of each come first among those that are claimed, and how many it has left; both lists may be missing when nothing was claimed
 
 local L, F -- the engine of links, which `exchangeLinked` has: shared/linked.lua; and the lines of a fair queue: exchange-fair.lua
 -- Includes shared/exchange.lua

@@ -20,7 +20,7 @@
 --   10 message
 --   11… the TTL of the lock (seconds); the time (seconds), the name of the group; or with links JSON, see L.create
 -- Returns
---   the status, and up to when planned times are dealt with (seconds). The status: 0 enqueued, 1 duplicate, 2 conflict, 3 past (nothing was written), 4 unfinished.
+--   the status, up to when planned times are dealt with, and the last planned time that was fired, or '' (seconds). The status: 0 enqueued, 1 duplicate, 2 conflict, 3 past (nothing was written), 4 unfinished, 5 paused.
 --   Of a task with links also the parcels, packed as in links/deliver.lua
 
 local L -- the engine of links, which `fireLinked` has: shared/linked.lua

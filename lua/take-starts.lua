@@ -7,13 +7,23 @@
 --   2 window: milliseconds
 --   3 nowNanos
 --   4 wanted
+--   5 allowance: milliseconds after the call in which they start
 -- Returns
---   how many may start, and milliseconds until more may (0 when all may)
+--   how many may start, milliseconds until more may (0 while more may), milliseconds for which those that may start count (0 when none
+--   may), how many more might have started, and the time at which those that may count
 --
 -- Uses shared/starts.lua
 
 local wanted = tonumber(ARGV[4])
-local left, fewer_in, time = starts_left(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3])
+local most, window = tonumber(ARGV[1]), tonumber(ARGV[2])
+local left, fewer_in, time, gone, behind, fewer = starts_left(KEYS[1], most, window, ARGV[3])
 local granted = math.min(left, wanted)
-if granted > 0 then count_starts(KEYS[1], granted, tonumber(ARGV[2]), time) end
-return { granted, granted < wanted and fewer_in or 0 }
+local counts_for, counted_at = 0, 0
+if granted > 0 then
+  counted_at = latest_start(most, window, time, tonumber(ARGV[5]), behind)
+  count_starts(KEYS[1], granted, counted_at, window, time, gone)
+  counts_for = counted_at + window - time
+end
+left = left - granted
+if fewer == 0 and granted > 0 then fewer_in = counts_for end
+return { granted, (left == 0 and fewer_in) or 0, counts_for, left, counted_at }

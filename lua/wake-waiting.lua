@@ -22,7 +22,7 @@ local call, try = redis.call, redis.pcall
 -- How many entries that no longer wait one call removes.
 local MAX_REMOVED = 1000
 -- How many tasks at the front that were woken before are put in order with those that are woken now.
-local MAX_WOKEN_AHEAD = 256
+local MAX_WOKEN_AHEAD = 64
 
 call('LLEN', KEYS[3])
 call('ZCARD', KEYS[2])

@@ -20,7 +20,10 @@ function postgresPrograms() {
   }
 }
 
-/** By name: the package of the same name has them on Debian. `or`: names it has elsewhere. */
+/**
+ * By name: the package of the same name has them on Debian. `better`: a program, and its package, that is taken in its place where
+ * it can be had. `or`: names it has elsewhere.
+ */
 const PROGRAMS = {
   'redis-server': {
     flag: '--version',
@@ -38,6 +41,8 @@ const PROGRAMS = {
     elsewhere: { Fedora: 'sudo dnf install tmux', Alpine: 'sudo apk add tmux', macOS: 'brew install tmux' },
   },
   chromium: {
+    // Chromium without its window, menus and profile: a tab costs a third of the processor's time.
+    better: 'chromium-headless-shell',
     or: () => ['chromium-browser', 'google-chrome', 'google-chrome-stable'],
     flag: '--version',
     oldest: '120.0',
@@ -86,11 +91,11 @@ export function isAtLeast(a, b) {
 
 /** The names under which a program may be found, the one of its variable first: CHROMIUM for chromium. */
 export const namesOf = (name) =>
-  [process.env[name.toUpperCase()], name, ...(PROGRAMS[name].or?.() ?? [])].filter(Boolean);
+  [process.env[name.toUpperCase()], PROGRAMS[name].better, name, ...(PROGRAMS[name].or?.() ?? [])].filter(Boolean);
 
 /** The first of its names that can be run, with its version; undefined when none can. */
-export function findProgram(name) {
-  for (const command of PROGRAMS[name].or ? namesOf(name) : [name]) {
+export function findProgram(name, commands = PROGRAMS[name].or ? namesOf(name) : [name]) {
+  for (const command of commands) {
     const run = spawnSync(command, [PROGRAMS[name].flag], { encoding: 'utf8' });
     if (!run.error) return { command, version: versionOf(run.stdout) ?? 'unknown' };
   }
@@ -108,10 +113,15 @@ function aptGet(...args) {
   return run.status === 0;
 }
 
-/** All at once: reading the lists of packages takes longer than most of them. */
+/** All at once: reading the lists of packages takes longer than most of them. What is `better` is no reason to fail: Debian 11 has none. */
 function install(names) {
-  console.log(`No ${names.join(', no ')} was found in PATH: installing ${names.join(', ')} with apt-get.`);
-  return aptGet('update') && aptGet('install', '--no-install-recommends', ...names);
+  const better = names.map((name) => PROGRAMS[name].better).filter(Boolean);
+  const all = [...names.filter((name) => !PROGRAMS[name].better), ...better];
+  console.log(`No ${all.join(', no ')} was found in PATH: installing ${all.join(', ')} with apt-get.`);
+  if (!aptGet('update')) return;
+  if (aptGet('install', '--no-install-recommends', ...all) || better.length === 0) return;
+  const missing = names.filter((name) => installedVersion(name) === undefined);
+  if (missing.length > 0) aptGet('install', '--no-install-recommends', ...missing);
 }
 
 function remedy(name, found) {
@@ -124,8 +134,15 @@ ${ways.map(([system, way]) => `  ${system.padEnd(16)} ${way}`).join('\n')}
 ${note}`;
 }
 
+/** A program that is named by its variable is the one that is wanted. */
+function lacks(name) {
+  const { better } = PROGRAMS[name];
+  if (!better || process.env[name.toUpperCase()]) return installedVersion(name) === undefined;
+  return !findProgram(name, [better]);
+}
+
 function ensure(names) {
-  const missing = names.filter((name) => installedVersion(name) === undefined);
+  const missing = names.filter((name) => lacks(name));
   if (missing.length > 0 && process.getuid?.() === 0 && hasAptGet()) install(missing);
   for (const name of names) {
     const found = installedVersion(name);

@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
+import { formatted } from './formatted.mjs';
 
 const root = join(import.meta.dirname, '..');
 export const TROUBLESHOOTING = join(root, 'docs/troubleshooting.md');
@@ -35,7 +35,7 @@ export async function troubleshootingPage() {
   const marks = /(<!-- codes -->)[^]*?(<!-- \/codes -->)/;
   if (!marks.test(page)) throw new Error('docs/troubleshooting.md has no place for the codes');
   const text = page.replace(marks, (_, begin, end) => `${begin}\n\n${entries.join('\n\n')}\n\n${end}`);
-  return format(text, { ...(await resolveConfig(TROUBLESHOOTING)), filepath: TROUBLESHOOTING });
+  return formatted(TROUBLESHOOTING, text);
 }
 
 if (process.argv[1] === import.meta.filename) writeFileSync(TROUBLESHOOTING, await troubleshootingPage());

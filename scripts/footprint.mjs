@@ -32,8 +32,11 @@ function loadedBy(code) {
 }
 
 const NEST = `await import('reflect-metadata'); const { NestFactory } = await import('@nestjs/core'); await import('ioredis');`;
+/** Of the time of the CPU less depends on what else the machine does. */
 const timed = (body) =>
-  `${NEST} const at = performance.now(); ${body} console.log(performance.now() - at); process.exit()`;
+  `${NEST} const at = performance.now(), cpu = process.cpuUsage(); ${body}
+   const { user, system } = process.cpuUsage(cpu);
+   console.log(JSON.stringify([performance.now() - at, (user + system) / 1000])); process.exit()`;
 const context = (imports) => `class App {}
   Reflect.defineMetadata('imports', [${imports}], App);
   await NestFactory.createApplicationContext(App, { logger: false });`;
@@ -61,10 +64,10 @@ for (const entry of ['', '/metrics', '/outbox', '/testing', '/dashboard']) {
 // In turns, so that a machine that slows down does so for all.
 const times = Object.fromEntries(Object.keys(TIMES).map((name) => [name, []]));
 for (let round = 0; round < RUNS; round++) {
-  for (const [name, code] of Object.entries(TIMES)) times[name].push(Number(run(code)));
+  for (const [name, code] of Object.entries(TIMES)) times[name].push(JSON.parse(run(code)));
 }
+const range = (values) =>
+  `${Math.round(median(values))} ms (${Math.round(Math.min(...values))} to ${Math.round(Math.max(...values))})`;
 for (const [name, values] of Object.entries(times)) {
-  console.log(
-    `${name}: ${Math.round(median(values))} ms (${Math.round(Math.min(...values))} to ${Math.round(Math.max(...values))})`,
-  );
+  console.log(`${name}: ${range(values.map(([wall]) => wall))}, CPU ${range(values.map(([, cpu]) => cpu))}`);
 }

@@ -4,7 +4,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { format, resolveConfig } from 'prettier';
+import { formatted } from './formatted.mjs';
 import ts from 'typescript';
 
 const root = join(import.meta.dirname, '..');
@@ -57,7 +57,7 @@ const PARTS = [
   {
     title: 'A task',
     says: 'Of `defineTask`, of a call (`enqueue`, `call`, `with(…)`), and of `defaults` of the module.',
-    more: 'submission.md',
+    more: 'handlers.md#define-a-task',
     type: ['task/options.ts', 'TaskOptions'],
   },
   {
@@ -152,6 +152,12 @@ const PARTS = [
     type: ['outbox/options.ts', 'AsynqOutboxOptions'],
   },
   {
+    title: 'The outbox, beside the factory',
+    says: 'Also an option of `forRoot`. In `forRootAsync` it stands beside `useFactory`.',
+    more: 'transactions.md#an-outbox',
+    type: ['outbox/outbox.module.definition.ts', 'AsynqOutboxExtras'],
+  },
+  {
     title: 'Metrics',
     says: 'Of `AsynqMetricsModule`.',
     more: 'metrics.md',
@@ -237,10 +243,12 @@ export async function optionsPage() {
   if (missing.length > 0) throw new Error(`no default in the docstring of ${missing.join(', ')}`);
   const intro = `# Every option
 
-This page is made from the types by \`node scripts/options-page.mjs\`: change the docstring of an option, and not this file. A \`Duration\` is a number of
-milliseconds, or a text such as \`'90s'\` or \`'1h30m'\`.`;
+<!-- Made from the types by \`node scripts/options-page.mjs\`: change the docstring of an option, and not this file. -->
+
+Every option with its type and its default. A \`Duration\` is a number of milliseconds, or a text such as \`'90s'\` or \`'1h30m'\`.
+[Tasks and handlers](handlers.md) and [configuration](configuration.md) explain those that most applications use.`;
   const text = `${[intro, ...sections].join('\n\n')}\n`;
-  return format(text, { ...(await resolveConfig(OPTIONS_PAGE)), filepath: OPTIONS_PAGE });
+  return formatted(OPTIONS_PAGE, text);
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -9,5 +9,6 @@ const isPage = (file) => ['.md', '.png'].includes(extname(file));
 export function copyPages() {
   rmSync(made, { recursive: true, force: true });
   cpSync(docs, join(made, 'pages'), { recursive: true, filter: (file) => extname(file) === '' || isPage(file) });
+  cpSync(join(import.meta.dirname, '../lib/dashboard/web/icon.svg'), join(made, 'public/icon.svg'));
   cpSync(docs, join(made, 'public'), { recursive: true, filter: (file) => !isPage(file) });
 }

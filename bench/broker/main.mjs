@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
-const dist = process.env.DIST ?? fileURLToPath(new URL('../../dist', import.meta.url));
+const dist = process.env.DIST ?? fileURLToPath(new URL('../../dist/modules', import.meta.url));
 const { RedisBroker } = await import(`${dist}/broker/redis/redis-broker.js`);
 const { RedisConnections } = await import(`${dist}/broker/redis/connection/connections.js`);
 

@@ -12,8 +12,8 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { SCRIPTS } from '../../dist/broker/redis/scripts/script-registry.js';
-import { scriptSource } from '../../dist/broker/redis/scripts/script-source.js';
+import { SCRIPTS } from '../../dist/modules/broker/redis/scripts/script-registry.js';
+import { scriptSource } from '../../dist/modules/broker/redis/scripts/script-source.js';
 
 const smoke = process.argv.includes('--smoke');
 const asked = process.argv.find((argument) => argument.startsWith('--tasks='))?.slice('--tasks='.length);

@@ -1,19 +1,16 @@
-import { spawn } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-
-const dist = process.env.DIST ?? fileURLToPath(new URL('../../dist', import.meta.url));
-/** A module of the built library, such as `server/server.js`. */
-export const library = (file) => import(`${dist}/${file}`);
+import { library } from './library.mjs';
 
 const { RedisBroker } = await library('broker/redis/redis-broker.js');
 const { RedisConnections } = await library('broker/redis/connection/connections.js');
 const { Server } = await library('server/server.js');
 
-export { pause };
+export { library, pause };
 
 /** What a row works with: a redis-server of its own, and brokers and servers that end with it. */
 export class Growth {
@@ -25,6 +22,7 @@ export class Growth {
   #redis;
   #servers = [];
   #brokers = [];
+  #children = new Set();
 
   static async start(smoke) {
     const growth = new Growth();
@@ -42,6 +40,7 @@ export class Growth {
   }
 
   async stop() {
+    for (const child of this.#children) child.kill('SIGKILL');
     await Promise.all(this.#servers.map((server) => server.shutdown()));
     await Promise.all(this.#brokers.map((broker) => broker.close()));
     this.client.disconnect();
@@ -64,6 +63,27 @@ export class Growth {
     const server = new Server({ broker, handlers, aggregators, options });
     this.#servers.push(server);
     return server;
+  }
+
+  /** So many servers, each in a process of its own that has started them; `settings`: see server-process.mjs. */
+  async serverProcesses(count, settings) {
+    const argument = JSON.stringify({ port: this.port, ...settings });
+    const script = fileURLToPath(new URL('server-process.mjs', import.meta.url));
+    const children = Array.from({ length: count }, () => fork(script, [argument], { serialization: 'advanced' }));
+    for (const child of children) this.#children.add(child.once('exit', () => this.#children.delete(child)));
+    await Promise.all(children.map((child) => once(child, 'message')));
+    /** What each has recorded since it was asked last. */
+    const ask = (child, message) => {
+      const reply = once(child, 'message').then(([records]) => records);
+      child.send(message);
+      return reply;
+    };
+    const askAll = (message) => Promise.all(children.map((child) => ask(child, message)));
+    return {
+      begin: () => askAll('begin'),
+      records: () => askAll('records'),
+      stop: () => Promise.all(children.map((child) => (child.send('stop'), once(child, 'exit')))),
+    };
   }
 
   /** Enqueues `count` tasks, a thousand a call. `partial` makes the fields of each from its index. */

@@ -10,7 +10,7 @@ import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const dist = process.env.DIST ?? fileURLToPath(new URL('../../dist', import.meta.url));
+const dist = process.env.DIST ?? fileURLToPath(new URL('../../dist/modules', import.meta.url));
 const { RedisBroker } = await import(`${dist}/broker/redis/redis-broker.js`);
 const { RedisConnections } = await import(`${dist}/broker/redis/connection/connections.js`);
 const { SCRIPTS } = await import(`${dist}/broker/redis/scripts/script-registry.js`);

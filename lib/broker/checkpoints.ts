@@ -42,7 +42,9 @@ export interface StepNames {
 
 /** What was stored of a step, the nth signal of a name, from 1 on, or the answer of a called task. */
 export type StepField =
-  { readonly step: string } | { readonly signal: string; readonly n: number } | { readonly answer: string };
+  | { readonly step: string }
+  | { readonly signal: string; readonly n: number }
+  | { readonly answer: string };
 
 export interface StepValue {
   /** All of it; of a value that is too large the first line, with its end. */
@@ -59,6 +61,9 @@ export const UNDO_PREFIX = 'undo:';
 
 /** Under which name the task that a step calls answers: another one each time the steps were undone. No occurrence of a step has such a name. */
 export const answerNameOf = (step: string, life: number): string => (life > 0 ? `${step}##${life}` : step);
+
+/** The step of such a name. */
+export const stepOfAnswer = (name: string): string => name.replace(/##\d+$/, '');
 
 /** How many signals of one name a task keeps. */
 export const MAX_SIGNALS = 1_000;

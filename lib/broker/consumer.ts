@@ -1,5 +1,6 @@
 import { floorSeconds } from '../clock.js';
 import type { TaskMessage } from '../wire/message.js';
+import type { AttemptNote } from './attempts.js';
 import type { Caused, Watcher } from './links.js';
 
 /**
@@ -42,6 +43,8 @@ export interface LeasedTask {
   readonly message: TaskMessage;
   /** Since when it was pending, in milliseconds since the epoch; only when asked for and known. */
   readonly pendingSince?: number | undefined;
+  /** Whether nothing was stored of it but its message when it was claimed; only when asked for and known. */
+  readonly bare?: boolean | undefined;
   /** Who is notified of its end; only when somebody is. */
   readonly links?: readonly Watcher[] | undefined;
 }
@@ -58,7 +61,7 @@ export interface DamagedTask {
 
 /**
  * The write that stores the outcome of an attempt. Messages are the updated ones; times are Unix
- * seconds.
+ * seconds. `attempt` is what the attempt leaves in the history of the task.
  */
 export type Settlement =
   /**
@@ -84,6 +87,7 @@ export type Settlement =
       readonly message: TaskMessage;
       readonly expiresAt: number;
       readonly result?: StoredResult | undefined;
+      readonly attempt?: AttemptNote | undefined;
     }
   /** Failed, to run again at `retryAt`. Counted as processed and failed only when `countAsFailure`. */
   | {
@@ -92,6 +96,7 @@ export type Settlement =
       readonly message: TaskMessage;
       readonly retryAt: number;
       readonly countAsFailure: boolean;
+      readonly attempt?: AttemptNote | undefined;
     }
   /**
    * Given up. Without a message the stored bytes stay as they are (damaged tasks). Counted as
@@ -102,6 +107,7 @@ export type Settlement =
       readonly lease: Lease;
       readonly message: TaskMessage | undefined;
       readonly reason?: string | undefined;
+      readonly attempt?: AttemptNote | undefined;
     }
   /** Back to the front of its queue, the attempt not counted (shutdown). */
   | { readonly kind: 'requeue'; readonly lease: Lease }
@@ -129,10 +135,11 @@ export interface Sleep {
   readonly message?: TaskMessage | undefined;
   /** What is stored of the step in which it sleeps, unless it was stored before. */
   readonly checkpoint?: { readonly name: string; readonly bytes: Buffer } | undefined;
-  /** What ends the sleep; the first of these that comes does. */
+  /** What ends the sleep; the first of these that comes does. An answer to a step of which nothing is stored (Redis has lost it) ends it at once. */
   readonly awaits?: readonly AwaitedEvent[] | undefined;
   /** It goes to the front of its queue at once. Only with a checkpoint. */
   readonly atOnce?: true | undefined;
+  readonly attempt?: AttemptNote | undefined;
 }
 
 /**
@@ -150,8 +157,7 @@ export interface QueueLimits {
   /** Tasks that servers with this limit may claim per `window`; 0 is no limit. */
   readonly rate: number;
   /**
-   * Milliseconds, at least 1. Counted in 40 parts, the oldest part whole: no window has more than
-   * `rate`.
+   * Milliseconds, at least 1. See {@link StartLimit}.
    */
   readonly window: number;
 }
@@ -170,10 +176,24 @@ export interface ExchangeRequest {
    */
   readonly aside?: ReadonlyMap<string, string>;
   /**
+   * Waitlists, each with how many of its tasks are claimed before pending ones, the longest waiting first. None while the queue is paused.
+   * When one has fewer, as many pending tasks are claimed that would be put into it (`aside`). Not in a fair queue.
+   */
+  readonly held?: ReadonlyMap<string, number>;
+  /** So many of these are claimed beside `take`, the others are a part of it. Default 0. */
+  readonly ahead?: number;
+  /**
+   * For how many milliseconds after the call the tasks may wait for their start: those that a rate counts, of the queue or of a key, are
+   * counted at the end of that time. Default 0: they start when they are taken.
+   */
+  readonly allowance?: number;
+  /**
    * Also return since when each task was pending, which reads one more field per task. Default
    * false.
    */
   readonly since?: boolean;
+  /** Also tell which tasks are bare, which counts the fields of each. Default false. */
+  readonly bare?: boolean;
 }
 
 /** With what it has caused, for the relay, when the queue has links. */
@@ -194,6 +214,14 @@ export interface ExchangeReply extends Partial<Caused> {
   readonly opensIn?: number;
   /** How many tasks of each type were put aside; left out when none was. */
   readonly aside?: ReadonlyMap<string, number>;
+  /** What came of each waitlist that was asked for tasks; left out when nothing could be claimed. Their tasks are the first of `tasks`. */
+  readonly held?: ReadonlyMap<string, ClaimedHeld>;
+}
+
+export interface ClaimedHeld {
+  readonly claimed: number;
+  /** How many still wait there. */
+  readonly left: number;
 }
 
 /** How many tasks one call puts aside. */

@@ -30,6 +30,9 @@ export interface GroupPolicy {
   readonly maxSize: number;
 }
 
+/** The policy of a group; `undefined`: the group is ignored. */
+export type PolicyOf = (group: string) => GroupPolicy | undefined;
+
 /** Tasks claimed from a group. Nobody else sees them until `deadline`. */
 export interface ClaimedSet {
   readonly queue: string;
@@ -47,6 +50,14 @@ export interface ClaimReply {
    * due than were claimed.
    */
   readonly nextDue: number | undefined;
+}
+
+/**
+ * What a store remembers of the groups of a queue for one caller that comes again and again with the same policies, so that it need
+ * not look at all of them each time. It finds the same as without.
+ */
+export interface GroupsWatch {
+  close(): Promise<void>;
 }
 
 /** A member whose `msg` is not a task message of its id. */
@@ -77,9 +88,16 @@ export interface GroupsRole {
    * Claims up to `limit` sets of due groups until now + AGGREGATION_SECONDS; 0 only reads when the
    * next is due. A call claims one set per group.
    *
-   * @param policyOf the policy of a group; `undefined`: the group is ignored
+   * @param watch one of this queue, with which every call has the same policies
    */
-  claimDueSets(queue: string, policyOf: (group: string) => GroupPolicy | undefined, limit: number): Promise<ClaimReply>;
+  claimDueSets(queue: string, policyOf: PolicyOf, limit: number, watch?: GroupsWatch): Promise<ClaimReply>;
+  /** For the calls of one who claims sets again and again. To be closed. */
+  watchGroups(queue: string): GroupsWatch;
+  /**
+   * Claims sets for a server that helps others: only while at least `busy` sets of the queue are claimed, and it may come to a part of
+   * the groups only. The next call goes on from there.
+   */
+  helpToClaim(queue: string, policyOf: PolicyOf, limit: number, busy: number): Promise<ClaimedSet[]>;
   /** The tasks of a claimed set. Dangling ids are left out. */
   readSet(set: ClaimedSet): Promise<AggregationSet>;
   /**

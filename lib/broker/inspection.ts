@@ -1,5 +1,6 @@
 import type { SchedulerEnqueueEvent, SchedulerEntry, ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
 import type { TaskState } from '../wire/states.js';
+import type { StoredAttempt } from '../task/attempts.js';
 import type { SaidNotes } from '../task/notes.js';
 
 export type { ClusterLocation, RedisInfo, RedisNode } from './operations.js';
@@ -204,6 +205,8 @@ export interface InspectionRole {
   countsOfDays(queue: string, days: readonly string[]): Promise<DayCount[]>;
   /** `undefined` when there is no such task. */
   getTask(queue: string, id: string): Promise<StoredTask | undefined>;
+  /** What is kept of the history of a task, oldest first; empty when there is nothing, or no such task. */
+  attempts(queue: string, id: string): Promise<StoredAttempt[]>;
 }
 
 /** The tasks of a state or a group, page by page. */

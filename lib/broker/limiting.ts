@@ -1,19 +1,33 @@
 /**
- * `max` starts per window, counted in 40 parts of it, the oldest part whole: no window has more
- * than `max`.
+ * `max` starts per window: no window has more. Of more than 40, those of each 40th of the window count together, until all of them are a
+ * window old.
  */
 export interface StartLimit {
   readonly max: number;
   /** Milliseconds, at least 1. */
   readonly window: number;
+  /** For how many milliseconds after the call the tasks may wait for their start: they are counted at its end. Default 0. */
+  readonly allowance?: number;
+}
+
+export interface TakenStarts {
+  readonly granted: number;
+  /** Milliseconds until more may be; 0 while more may. */
+  readonly retryIn: number;
+  /** Milliseconds for which those that are granted count; 0 when none is. */
+  readonly countsFor: number;
+  /** How many more might have been granted. */
+  readonly left: number;
+  /** The time at which those that are granted count, in milliseconds since the epoch; 0 when none is. */
+  readonly countedAt: number;
 }
 
 export interface TakenCosts {
   readonly granted: number;
   /** Milliseconds until the first that is not granted may be; 0 when all are. */
   readonly retryIn: number;
-  /** The part of time in which they count. */
-  readonly part: number;
+  /** The time at which they count, in milliseconds since the epoch. */
+  readonly countedAt: number;
   /** The least cost that may be granted until then; 0 when all are granted. */
   readonly least: number;
 }
@@ -25,9 +39,18 @@ export const MIN_COST_RETRY_MS = 100;
 
 export interface CostCorrection {
   /** As `takeCosts` returned it. */
-  readonly part: number;
+  readonly countedAt: number;
   /** What the task has spent, less its cost. */
   readonly by: number;
+}
+
+/** How long a request for a token is known, in milliseconds. */
+export const TOKEN_REQUEST_MS = 3_000;
+
+/** A token gets another name. */
+export interface TokenMove {
+  readonly from: string;
+  readonly to: string;
 }
 
 /**
@@ -36,26 +59,40 @@ export interface CostCorrection {
  * and is in a waitlist of its queue until it is woken.
  */
 export interface LimitingRole {
+  /** For how many milliseconds after a first call a task may wait for its start; 0 when a call takes no time, so that no task comes late. */
+  readonly firstAllowance: number;
   /**
    * Takes tokens of a scope that has `max`, one per task. Returns which tasks have one now. A
    * holder keeps its token, and only the deadline moves. Tokens whose deadline (Unix seconds) has
-   * passed are free, which frees those of crashed holders.
+   * passed are free, which frees those of crashed holders. A holder is any text: servers name their tokens, so that one may pass from
+   * task to task.
    */
-  acquireTokens(scope: string, max: number, deadline: number, taskIds: readonly string[]): Promise<boolean[]>;
-  /** Returns how many of the tasks held a token. */
-  releaseTokens(scope: string, taskIds: readonly string[]): Promise<number>;
+  acquireTokens(scope: string, max: number, deadline: number, holders: readonly string[]): Promise<boolean[]>;
+  /** Returns how many of the holders had a token. */
+  releaseTokens(scope: string, holders: readonly string[]): Promise<number>;
+  /** Gives tokens other names and this deadline (Unix seconds). Returns which have the new name now. */
+  moveTokens(scope: string, deadline: number, moves: readonly TokenMove[]): Promise<boolean[]>;
   /**
-   * Counts up to `wanted` starts of a scope. Returns how many are granted, and milliseconds until
-   * more may be (0 when all are).
+   * Notes for TOKEN_REQUEST_MS that `server` has tasks and no token, unless another server is noted: whoever keeps tokens for its next
+   * tasks gives one up, then. Returns whether it is noted. Only a hint: no token depends on it.
    */
-  takeStarts(scope: string, limit: StartLimit, wanted: number): Promise<{ granted: number; retryIn: number }>;
+  requestToken(scope: string, server: string): Promise<boolean>;
+  /** The server that is noted. */
+  tokenRequest(scope: string): Promise<string | undefined>;
+  /**
+   * Counts up to `wanted` starts of a scope.
+   */
+  takeStarts(scope: string, limit: StartLimit, wanted: number): Promise<TakenStarts>;
   /**
    * Counts the costs of tasks (whole numbers from 1 to `max`) in the same way, in their order, as long as they fit: none behind the first
    * that does not. Until that one, or another of its cost, is granted, no task of the scope is that costs less, so that it does not wait
    * for ever. This ends two seconds after there was room for it: it may be gone.
    */
   takeCosts(scope: string, limit: StartLimit, costs: readonly number[]): Promise<TakenCosts>;
-  /** Counts now what tasks have spent beyond their costs, and takes back what they have not, while it still counts. */
+  /**
+   * Counts now what tasks have spent beyond their costs, and takes back what they have not, while it still counts: also the starts of tasks
+   * that were granted and did not start.
+   */
   correctCosts(scope: string, window: number, corrections: readonly CostCorrection[]): Promise<void>;
   /**
    * Moves up to `count` tasks of a waitlist to the front of their queue, the longest waiting first,

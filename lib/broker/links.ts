@@ -38,7 +38,8 @@ export interface Parcel {
 
 /** What a task waits for: a task, or the end of any task of this type with this key. */
 export type Prerequisite =
-  { readonly queue: string; readonly id: string } | { readonly type: string; readonly key: string };
+  | { readonly queue: string; readonly id: string }
+  | { readonly type: string; readonly key: string };
 
 /** The wait of a task. */
 export interface Wait {

@@ -18,7 +18,7 @@ export const MAX_ENQUEUE_EVENTS = 1000;
 export interface ScheduleProgress {
   /** Planned times up to here have been dealt with. Before the first: when the entry was opened. */
   readonly handledUntil: number;
-  /** The last planned time that was dealt with; `undefined` before the first. */
+  /** The last planned time that was dealt with while the entry was not paused; `undefined` before the first. */
   readonly lastFiredAt: number | undefined;
 }
 
@@ -43,16 +43,29 @@ export interface Firing {
 
 /**
  * `past`: the planned time had been dealt with, nothing was written. In every other case it is now:
- * `unfinished` without a task, as the last one is unfinished; `duplicate` and `conflict` without
+ * `unfinished` without a task, as the last one is unfinished; `paused` without one, as the entry is paused or was then; `duplicate` and `conflict` without
  * one, as for any task that is enqueued.
  */
-export type FiringStatus = EnqueueStatus | 'past' | 'unfinished';
+export type FiringStatus = EnqueueStatus | 'past' | 'unfinished' | 'paused';
 
 /** The parcels are those of a task with links. */
 export interface FiringReply extends Partial<Caused> {
   readonly status: FiringStatus;
   /** As in {@link ScheduleProgress}, after the call. */
   readonly handledUntil: number;
+  /** As in {@link ScheduleProgress}, after the call. */
+  readonly lastFiredAt: number | undefined;
+}
+
+/** `same`: it was in that state already. `unknown`: no process has opened the entry. */
+export type PauseStatus = 'changed' | 'same' | 'unknown';
+
+/** The pause of an entry. */
+export interface SchedulePause {
+  /** Whether a process has opened the entry: only those can be paused. */
+  readonly known: boolean;
+  /** Since when it is paused, in Unix seconds; `undefined`: it is not. */
+  readonly pausedAt: number | undefined;
 }
 
 export interface SchedulingRole {
@@ -68,6 +81,14 @@ export interface SchedulingRole {
    * done once.
    */
   fire(queue: string, firing: Firing): Promise<FiringReply>;
+  /**
+   * Pauses an entry for all processes: its planned times count as dealt with, without a task. The pause is forgotten with the progress of
+   * the entry, and outlives a changed `spec`.
+   */
+  pauseSchedule(queue: string, entry: string): Promise<PauseStatus>;
+  /** Ends the pause. Planned times up to now are not made up for. */
+  resumeSchedule(queue: string, entry: string): Promise<PauseStatus>;
+  readPause(queue: string, entry: string): Promise<SchedulePause>;
   /**
    * Publishes the entries of a scheduler for `ttl` seconds, in place of those before.
    *

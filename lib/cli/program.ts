@@ -14,6 +14,7 @@ import { addTaskBulk } from './commands/task-all.js';
 import { addTaskEnqueue } from './commands/task-enqueue.js';
 import { addTaskExplain } from './commands/task-explain.js';
 import { addTaskReading } from './commands/task-list.js';
+import { addTaskAttempts } from './commands/task-attempts.js';
 import { addTaskSteps } from './commands/task-steps.js';
 import { addVersion } from './commands/version.js';
 import { addWorkflowCommands } from './commands/workflow.js';
@@ -29,6 +30,7 @@ export function buildProgram(invocation: Invocation): Command {
   addTaskReading(task, invocation);
   addTaskExplain(task, invocation);
   addTaskSteps(task, invocation);
+  addTaskAttempts(task, invocation);
   addTaskActions(task, invocation);
   addTaskEnqueue(task, invocation);
   addTaskBulk(task, invocation);

@@ -1,3 +1,4 @@
+/** @module nestjs-asynq/dashboard */
 export { AsynqDashboardModule } from './dashboard.module.js';
 export type {
   AsynqDashboardAsyncOptions,

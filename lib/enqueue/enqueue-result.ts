@@ -18,7 +18,8 @@ export type EnqueueResult =
 
 /** What became of one task of `enqueueMany` with `infos: false`. */
 export type EnqueueOutcome =
-  { readonly ok: true; readonly error?: undefined } | { readonly ok: false; readonly error: Error };
+  | { readonly ok: true; readonly error?: undefined }
+  | { readonly ok: false; readonly error: Error };
 
 const ENQUEUED = { ok: true } as const;
 

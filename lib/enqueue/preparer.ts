@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { EnqueueRequest } from '../broker/broker.js';
 import type { RepeatRequest } from '../broker/uniqueness.js';
 import { ceilSeconds } from '../clock.js';
@@ -18,6 +17,7 @@ import type { RepeatSettings } from '../task/repeats.js';
 import { withVersion } from '../task/payload-versions.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES, requirePayloadSize } from '../task/payload-size.js';
 import { applyOptions, DEFAULT_SETTINGS, name, type TaskSettings } from '../task/settings.js';
+import { newTaskId } from '../task/task-id.js';
 import { circleHint, describe } from '../validation.js';
 import { EXPIRY_HEADER, expiryText } from '../wire/expiry.js';
 import { Keyspace } from '../wire/keys.js';
@@ -254,7 +254,7 @@ export class Preparer {
     const message = {
       type,
       payload: bytes ?? NO_PAYLOAD,
-      id: id ?? randomUUID(),
+      id: id ?? newTaskId(now),
       queue,
       maxRetry: settings.maxRetry,
       retried: 0,

@@ -150,7 +150,7 @@ export class QueueNotFoundError extends AsynqError {
   readonly code = 'ASYNQ_QUEUE_NOT_FOUND';
   constructor(
     readonly queue: string,
-    remedy = 'check its name against AsynqInspector.queues()',
+    remedy = 'it has had no task yet, or its name is wrong: AsynqInspector.queues() lists the names, hasQueue() asks for one',
   ) {
     super(`queue not found: queue=${JSON.stringify(queue)}; ${remedy}`);
   }

@@ -16,6 +16,8 @@ export const CONSOLE_ACTIONS = [
   'release_lock',
   'signal',
   'run_schedule',
+  'pause_schedule',
+  'resume_schedule',
   'cancel_workflow',
   'retry_workflow',
   'delete_workflow',

@@ -12,7 +12,15 @@ export type { TaskRef } from './task-ref.js';
  * was lost, nothing is written.
  */
 export type TaskOutcomeKind =
-  'done' | 'completed' | 'retry' | 'archived' | 'revoked' | 'postponed' | 'suspended' | 'requeued' | 'lost';
+  | 'done'
+  | 'completed'
+  | 'retry'
+  | 'archived'
+  | 'revoked'
+  | 'postponed'
+  | 'suspended'
+  | 'requeued'
+  | 'lost';
 
 /** A kind of step that does work, and so takes time. */
 export type StepWork = 'run' | 'each' | 'undo';
@@ -240,13 +248,23 @@ export interface AsynqEventMap extends LinkEventMap {
    * The first payload of this type loses something as JSON: `what` is at `path` (`$` is the payload). Emitted once per type of a client.
    */
   payloadChanged: { readonly type: string; readonly path: string; readonly what: string };
+  /**
+   * `handler` takes a `field` of its payload that the first payload does not have, and `near` is there: most likely the name is misspelt.
+   * Emitted once per field, with the first task.
+   */
+  payloadFieldMissing: {
+    readonly type: string;
+    readonly handler: string;
+    readonly field: string;
+    readonly near: string;
+  };
   /** This process enqueued the task of a planned time. */
   periodicTaskEnqueued: { readonly entry: PeriodicRef; readonly taskId: string };
   /**
-   * A planned time was skipped: it was `missed` (and perhaps later ones, too), or the last task is
-   * `unfinished`.
+   * A planned time was skipped: it was `missed` (and perhaps later ones, too), the last task is
+   * `unfinished`, or the entry is `paused`.
    */
-  periodicTaskSkipped: { readonly entry: PeriodicRef; readonly reason: 'missed' | 'unfinished' };
+  periodicTaskSkipped: { readonly entry: PeriodicRef; readonly reason: 'missed' | 'unfinished' | 'paused' };
   /** The task of a planned time was refused: it is a duplicate, or its id is taken. */
   periodicTaskFailed: { readonly entry: PeriodicRef; readonly error: Error };
   /**

@@ -102,7 +102,13 @@ export interface TaskEventFilter {
 type TaskTypeName = string | { readonly type: string };
 
 type ServerEvent =
-  'taskEnqueued' | 'taskStarted' | 'stepFinished' | 'taskFinished' | 'taskRecovered' | 'groupAggregated' | 'waitEnded';
+  | 'taskEnqueued'
+  | 'taskStarted'
+  | 'stepFinished'
+  | 'taskFinished'
+  | 'taskRecovered'
+  | 'groupAggregated'
+  | 'waitEnded';
 
 const ENDED: readonly ServerEvent[] = ['taskFinished', 'taskRecovered'];
 

@@ -7,6 +7,7 @@ export type InspectorBroker = Pick<
   | 'listing'
   | 'administration'
   | 'publications'
+  | 'scheduling'
   | 'cancellation'
   | 'operations'
   | 'clock'

@@ -1,7 +1,12 @@
+import { mapConcurrent } from '../async.js';
+import type { SchedulePause } from '../broker/scheduling.js';
 import { payloadToJson } from '../task/bytes-json.js';
 import type { TaskOptions } from '../task/options.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry } from '../wire/message.js';
 import { type EnqueueOption, parseOption } from '../wire/options.js';
+
+/** A read is small; so many on their way keep a connection busy. */
+const PAUSES_AT_ONCE = 200;
 
 /** A periodic task of our schedulers or of asynq's (asynq's SchedulerEntry). */
 export class PeriodicEntry {
@@ -23,12 +28,18 @@ export class PeriodicEntry {
   declare readonly prevEnqueueAt: Date | undefined;
   /** How many processes have the entry; together they fire it once. Each entry of an asynq scheduler counts by itself. */
   declare readonly replicas: number;
+  /** Whether it can be paused: `false` for entries of Go's schedulers, which know no pause. */
+  declare readonly canPause: boolean;
+  /** Since when it is paused; `undefined`: it is not. `nextEnqueueAt` is then the next planned time that will be skipped. */
+  declare readonly pausedAt: Date | undefined;
 
-  constructor(entry: SchedulerEntry, replicas: number) {
+  constructor(entry: SchedulerEntry, replicas: number, pause: SchedulePause) {
     const { id, spec, taskType, taskPayload, enqueueOptions: options } = entry;
     Object.assign(this, { id, spec, taskType, taskPayload, options, taskOptions: readOptions(options) });
     const [nextEnqueueAt, prevEnqueueAt] = [toDate(entry.nextEnqueueTime), toDate(entry.prevEnqueueTime)];
     Object.assign(this, { nextEnqueueAt, prevEnqueueAt, replicas });
+    const pausedAt = pause.pausedAt === undefined ? undefined : new Date(pause.pausedAt * 1000);
+    Object.assign(this, { canPause: pause.known, pausedAt });
   }
 
   /** Like TaskInfo: the payload as JSON, text or base64, according to `taskPayloadEncoding`. */
@@ -43,11 +54,17 @@ export interface EnqueueEvent {
   readonly enqueuedAt: Date;
 }
 
+/** The queue of the tasks of an entry. */
+export const queueOfEntry = (options: readonly string[]): string => readOptions(options).queue ?? 'default';
+
 /**
  * One per entry, in the order of publication. Processes publish an entry some seconds apart: the times of the latest firing
  * count.
  */
-export function viewEntries(published: readonly SchedulerEntry[]): PeriodicEntry[] {
+export async function viewEntries(
+  published: readonly SchedulerEntry[],
+  readPause: (queue: string, id: string) => Promise<SchedulePause>,
+): Promise<PeriodicEntry[]> {
   const byKind = new Map<string, { entry: SchedulerEntry; replicas: number }>();
   for (const entry of published) {
     const { id, spec, taskType, taskPayload, enqueueOptions } = entry;
@@ -55,7 +72,10 @@ export function viewEntries(published: readonly SchedulerEntry[]): PeriodicEntry
     const known = byKind.get(kind) ?? { entry, replicas: 0 };
     byKind.set(kind, { entry: later(known.entry, entry), replicas: known.replicas + 1 });
   }
-  return [...byKind.values()].map(({ entry, replicas }) => new PeriodicEntry(entry, replicas));
+  return mapConcurrent([...byKind.values()], PAUSES_AT_ONCE, async ({ entry, replicas }) => {
+    const pause = await readPause(queueOfEntry(entry.enqueueOptions), entry.id);
+    return new PeriodicEntry(entry, replicas, pause);
+  });
 }
 
 function later(a: SchedulerEntry, b: SchedulerEntry): SchedulerEntry {

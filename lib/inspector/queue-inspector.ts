@@ -9,6 +9,7 @@ import type { InspectorBroker } from './inspector-broker.js';
 import { requireQueue, requireQueueName, requireQueueNameOrQueue, requireUsableName } from './known-queue.js';
 import { type PageOptions, toRange } from './list-options.js';
 import { type EnqueueEvent, type PeriodicEntry, viewEntries, viewEvent } from './periodic-entries.js';
+import { changePause } from './schedule-pause.js';
 import { type DailyStats, type QueueInfo, type RunningServer, viewQueue, viewServer } from './views.js';
 
 /** The part of AsynqInspector for queues, servers, schedulers and Redis. */
@@ -86,7 +87,29 @@ export abstract class QueueInspector {
 
   /** The periodic tasks of all running schedulers, ours and Go's; one that several processes have is listed once. */
   async schedulerEntries(): Promise<PeriodicEntry[]> {
-    return viewEntries(await this.broker.publications.schedulerEntries());
+    const { publications, scheduling } = this.broker;
+    return viewEntries(await publications.schedulerEntries(), (queue, id) => scheduling.readPause(queue, id));
+  }
+
+  /**
+   * Pauses a periodic entry for all processes that have it: its planned times are skipped until it is resumed. The pause belongs to the
+   * id: it outlives restarts, and is forgotten 90 days after the last planned time with a process. Returns whether this call changed
+   * anything.
+   *
+   * @throws PeriodicEntryNotFoundError when no running scheduler of this library has it
+   */
+  pauseSchedulerEntry(id: string): Promise<boolean> {
+    return changePause(this.broker, 'pauseSchedule', id);
+  }
+
+  /**
+   * Ends the pause of a periodic entry. Planned times up to now are not made up for, whatever its `missed` says. Returns whether this call
+   * changed anything.
+   *
+   * @throws PeriodicEntryNotFoundError when no running scheduler of this library has it
+   */
+  resumeSchedulerEntry(id: string): Promise<boolean> {
+    return changePause(this.broker, 'resumeSchedule', id);
   }
 
   /** The last tasks that an entry has enqueued, newest first. Empty for an unknown entry. */

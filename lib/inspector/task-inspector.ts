@@ -1,5 +1,6 @@
 import type { Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
+import type { AttemptList } from '../task/attempts.js';
 import type { TaskInfo } from '../task/info.js';
 import { requireNonBlank } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
@@ -14,6 +15,7 @@ import {
   type MovableState,
   moveAll,
 } from './bulk.js';
+import { listAttempts } from './attempts.js';
 import { cancel } from './cancel.js';
 import type { CancelOptions } from './cancel-options.js';
 import { explain } from './explain/explain.js';
@@ -64,6 +66,18 @@ export abstract class TaskInspector extends QueueInspector {
    */
   steps(queue: string, id: string, options?: HandlerStepListOptions): Promise<HandlerStepList | undefined> {
     return listSteps(this.broker, queue, id, options);
+  }
+
+  /**
+   * The attempts of a task that have ended: when and where each ran, for how long, and how it failed. Kept are those of servers with
+   * `attemptHistory`, the last ten by default. A task that succeeds at once has none, and one that is deleted leaves none. `undefined` if it
+   * does not exist.
+   *
+   * @throws InvalidOptionError for a blank queue or id; BrokerUnavailableError
+   * @example const { attempts, total } = (await inspector.attempts('default', 'order-17'))!;
+   */
+  attempts(queue: string, id: string): Promise<AttemptList | undefined> {
+    return listAttempts(this.broker, queue, id);
   }
 
   /**

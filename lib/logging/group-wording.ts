@@ -21,11 +21,13 @@ export const GROUPS: Wording = {
     ),
 };
 
+const WHY_SKIPPED = { unfinished: 'its last task is unfinished', paused: 'it is paused' };
+
 export const PERIODIC: Wording = {
   periodicTaskSkipped: ({ entry, reason }, logger) =>
     reason === 'missed'
       ? logger.warn(`${periodic(entry)} was missed from ${entry.planned.toISOString()} on, and is skipped`)
-      : logger.log(`${periodic(entry)} was skipped at ${entry.planned.toISOString()}: its last task is unfinished`),
+      : logger.log(`${periodic(entry)} was skipped at ${entry.planned.toISOString()}: ${WHY_SKIPPED[reason]}`),
   periodicTaskFailed: ({ entry, error }, logger) =>
     logger.warn(`${periodic(entry)} enqueued nothing at ${entry.planned.toISOString()}: ${errorText(error)}`),
   periodicTaskAhead: ({ entry, ahead, key }, logger) =>

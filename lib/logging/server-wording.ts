@@ -56,6 +56,10 @@ export const SERVER: Wording = {
     ),
   payloadChanged: ({ type, path, what }, logger) =>
     logger.warn(`The payload of task "${type}" is not what its handler gets: ${path} is ${what}`),
+  payloadFieldMissing: ({ type, handler, field, near }, logger) =>
+    logger.warn(
+      `${handler} takes the field "${field}" of task "${type}", which its payload has not; did you mean "${near}"?`,
+    ),
   serverStarted: ({ concurrency, queues }, logger) =>
     logger.log(`Server started: concurrency ${concurrency}, queues ${priorities(queues)}`),
   serverStopped: ({ active }, logger) => logger.log(`Stopped fetching; ${count(active, 'task')} still running`),

@@ -63,7 +63,9 @@ function logOutcome({ outcome, task, retried, error, retryAt }: TaskOutcome, log
     case 'suspended':
       return logger.log(`${name} is suspended until ${at(retryAt)} at the latest`);
     case 'requeued':
-      return logger.log(`${name} was put back to the front of its queue`);
+      if (error !== undefined) return logger.log(`${name} was put back to the front of its queue`);
+      // A rate counts it again, or the server stopped while it was claimed: common, and nothing has failed.
+      return logger.debug(`${name} was put back to the front of its queue before its handler began`);
     case 'lost':
       return logger.warn(
         `${name} was taken over by another server, or deleted; the result of its handler here is ignored`,

@@ -1,3 +1,4 @@
+/** @module nestjs-asynq/outbox */
 export { AsynqOutboxModule } from './outbox.module.js';
 export type { AsynqOutboxExtras } from './outbox.module.definition.js';
 export type { AsynqOutboxOptions } from './options.js';

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
-import { isThenable } from '../async.js';
 import { ServerStateError } from '../errors.js';
 import type { EnqueueTransactions, OutboxWriter, RowNotices } from '../transactions/enqueue-transactions.js';
+import { NamedTransactions } from '../transactions/named-transactions.js';
 import type { TransactionScope } from '../transactions/transactions.js';
 import type { ResolvedOutboxOptions } from './options.js';
 import { OutboxRelay } from './relay.js';
@@ -12,12 +12,6 @@ import type { OutboxCounts, OutboxSender, PoisonedPage, PoisonedRow } from './st
 
 /** Poisoned rows of one transaction. */
 const ROWS_AT_ONCE = 500;
-
-/** A transaction that is named by hand. */
-interface ExplicitScope extends TransactionScope {
-  /** The work in it is over. */
-  ended: boolean;
-}
 
 /** What an outbox needs of a connection. */
 export interface OutboxConnection extends SenderDeps {
@@ -32,7 +26,9 @@ export interface OutboxOfModule extends Pick<AsynqOutbox, 'check'> {
 
 /** The outbox of a connection: tasks as rows of the application's database. */
 export class AsynqOutbox implements OutboxWriter {
-  private readonly explicit = new AsyncLocalStorage<ExplicitScope>();
+  private readonly named = new NamedTransactions();
+  /** The transaction that the option `transactions` sees around a call. */
+  private seen: EnqueueTransactions['current'];
   private connected: OutboxRelay | undefined;
   /** Leaves the transaction: what begins after its commit must not find it around itself. */
   private readonly outside = AsyncLocalStorage.snapshot();
@@ -40,9 +36,10 @@ export class AsynqOutbox implements OutboxWriter {
   constructor(private readonly options: ResolvedOutboxOptions) {}
 
   /**
-   * Everything that `work` enqueues, until its promise settles, becomes rows of this transaction. For
-   * transactions that no `transactions` option sees. TypeORM, Knex and Sequelize tell of its commit, and PostgreSQL of
-   * the rows; elsewhere call {@link wake} after the commit, or the relay finds them by its poll.
+   * Everything that `work` enqueues, until its promise settles, becomes rows of this transaction. For transactions that no
+   * `transactions` option sees; what is enqueued in a transaction that this option sees begin within `work` is part of that one.
+   * TypeORM, Knex and Sequelize tell of the commit, and PostgreSQL of the rows; elsewhere call {@link wake} after the commit, or
+   * the relay finds them by its poll.
    *
    * @example
    * await dataSource.transaction((manager) => outbox.within(manager, () => this.signUp(manager, email)));
@@ -55,19 +52,7 @@ export class AsynqOutbox implements OutboxWriter {
     if (!this.connected) throw notReady();
     const { store } = this.options;
     const afterCommit = (then: () => Promise<void>): void => store.afterCommit?.(tx, () => void then());
-    const scope: ExplicitScope = { tx, afterCommit, ended: false };
-    const end = (): void => void (scope.ended = true);
-    const result = this.explicit.run(scope, () => {
-      try {
-        return work();
-      } catch (error) {
-        end();
-        throw error;
-      }
-    });
-    if (isThenable(result)) result.then(end, end);
-    else end();
-    return result;
+    return this.named.run({ tx, afterCommit }, this.seen?.(), work);
   }
 
   /**
@@ -147,10 +132,8 @@ export class AsynqOutbox implements OutboxWriter {
   /** Has the client of the connection write rows from now on. @internal */
   connect({ transactions, broker, relay, events }: OutboxConnection): OutboxRelay {
     const { current } = transactions;
-    transactions.current = () => {
-      const explicit = this.explicit.getStore();
-      return explicit && !explicit.ended ? explicit : current?.();
-    };
+    this.seen = current;
+    transactions.current = () => this.named.innermost(current?.());
     transactions.outbox = this;
     this.connected = new OutboxRelay(this.options.store, { broker, relay, events }, this.options);
     return this.connected;

@@ -10,6 +10,7 @@ import type { Relay } from '../links/relay.js';
 import { Loop, type NextDelay } from '../loop.js';
 import { Keyspace } from '../wire/keys.js';
 import type { SchedulerEntry } from '../wire/message.js';
+import { formatOption } from '../wire/options.js';
 import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { dueTimes } from './due.js';
 import type { Plan } from './options.js';
@@ -101,13 +102,15 @@ export class Entry {
   /** The entry as asynq's tools read it. */
   published(): SchedulerEntry {
     const { id, spec, plan, kind, payloadBytes, optionTexts } = this.definition;
+    // A queue of the module's defaults, too: readers of the entry do not know these.
+    const queue = formatOption({ name: 'Queue', value: this.queue });
     const zoned = plan.tz === 'UTC' || /^(?:CRON_)?TZ=/.test(spec) ? spec : `TZ=${plan.tz} ${spec}`;
     return {
       id,
       spec: zoned,
       taskType: kind.type,
       taskPayload: payloadBytes,
-      enqueueOptions: optionTexts,
+      enqueueOptions: this.queue === 'default' || optionTexts.includes(queue) ? optionTexts : [queue, ...optionTexts],
       nextEnqueueTime: this.next,
       prevEnqueueTime: this.lastFiredAt,
     };
@@ -207,7 +210,7 @@ export class Entry {
     if (reply.parcels) this.context.relay.carry(reply);
     const handledUntil = reply.handledUntil * 1000;
     this.handledUntil = Math.max(this.handledUntil!, handledUntil);
-    this.lastFiredAt = Math.max(this.lastFiredAt ?? -Infinity, handledUntil);
+    this.lastFiredAt = reply.lastFiredAt === undefined ? undefined : reply.lastFiredAt * 1000;
     if (reply.status === 'past') return false;
     await this.report(time, task, reply.status, span);
     return true;
@@ -216,13 +219,13 @@ export class Entry {
   private async report(
     time: number,
     task: PreparedTask,
-    status: EnqueueStatus | 'unfinished',
+    status: EnqueueStatus | 'unfinished' | 'paused',
     span: EnqueueSpan | undefined,
   ): Promise<void> {
     const { events, broker } = this.context;
     const entry = this.ref(time);
-    if (status === 'unfinished') {
-      events.emit('periodicTaskSkipped', { entry, reason: 'unfinished' });
+    if (status === 'unfinished' || status === 'paused') {
+      events.emit('periodicTaskSkipped', { entry, reason: status });
       return;
     }
     const { ok, info, error } = resultOf(task, status, events, span);

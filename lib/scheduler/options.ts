@@ -87,6 +87,17 @@ const SPEC_FORMS =
   '"@every 90s"';
 const ZONE_FORM = 'write an IANA name as "Europe/Berlin"';
 
+/** `<seconds> <five fields>`, as other libraries write it. */
+const SIX_FIELDS = /^(?:(\d+)|\*(?:\/(\d+))?) +(\S+(?: +\S+){4})$/;
+const EVERY_MINUTE = /^\*(?: +\*){4}$/;
+
+/** What a spec with seconds is here; `undefined` when it is none, or has no other form. */
+function withoutSeconds(spec: string): string | undefined {
+  const [, second, step = '1', rest = ''] = SIX_FIELDS.exec(spec.trim()) ?? [];
+  if (second !== undefined) return `there is no field of seconds: write "${rest}"`;
+  return EVERY_MINUTE.test(rest) ? `there is no field of seconds: write "@every ${step}s"` : undefined;
+}
+
 /** The schedule of a spec. @throws InvalidScheduleError */
 export function readSpec(spec: unknown, tz: string, what = 'periodic task'): Schedule {
   if (typeof spec !== 'string')
@@ -95,7 +106,7 @@ export function readSpec(spec: unknown, tz: string, what = 'periodic task'): Sch
     return parseSpec(spec, { location: tz });
   } catch (cause) {
     if (!(cause instanceof InvalidScheduleError)) throw cause;
-    const remedy = cause.message.startsWith(BAD_ZONE) ? ZONE_FORM : SPEC_FORMS;
+    const remedy = cause.message.startsWith(BAD_ZONE) ? ZONE_FORM : (withoutSeconds(spec) ?? SPEC_FORMS);
     throw new InvalidScheduleError(`${what}: spec ${describe(spec)}: ${cause.message}; ${remedy}`, { cause });
   }
 }

@@ -93,7 +93,7 @@ export class ByHand {
     if (!task) return false;
     const { lease, message } = task;
     executor.lose(task);
-    const { settlement } = verdicts.leaseExpired({ lease, message }, { servers: [], others: 0 });
+    const { settlement } = await verdicts.leaseExpired({ lease, message }, { servers: [], others: 0 });
     const reply = await deps.broker.consumer.exchange(queue, { settle: [settlement], take: 0 });
     if (reply.parcels) deps.relay.carry(reply);
     return true;

@@ -8,6 +8,7 @@ import { encodeJson } from '../task/codec.js';
 import type { TaskContexts } from '../task/contexts.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { TaskHandlerEntry } from './attempt/handler.js';
+import { AttemptHistory } from './attempt/attempt-history.js';
 import { Hooks } from './attempt/hooks.js';
 import { Limiters } from './attempt/limiters.js';
 import { Mux } from './attempt/mux.js';
@@ -27,6 +28,7 @@ import { Syncer } from './fetching/syncer.js';
 import { Waker } from './fetching/waker.js';
 import { Aggregator, type AggregatorListener } from './groups/aggregator.js';
 import { Aggregators, type TaskAggregatorEntry } from './groups/aggregators.js';
+import { identityText, newIdentity } from './identity.js';
 import { LoopWatch } from './loops/loop-watch.js';
 import { LeaseKeeper } from './loops/lease-keeper.js';
 import type { ResolvedServerOptions } from './options.js';
@@ -79,6 +81,7 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     const common = { broker, relay, clock: broker.clock, events, tracing, queues, mux, aggregators, listener: this };
     const results = new Results(broker.consumer, broker.maxPayloadSize, deps.encodeResult ?? encodeJson);
     const { checkpoints, clock, maxPayloadSize: maxBytes } = broker;
+    const identity = newIdentity();
     const notes = { role: broker.notes, clock: broker.manual ? new WaitingClock(clock) : clock };
     const services = {
       results,
@@ -91,6 +94,7 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
       ...common,
       services,
       hooks: new Hooks(options, events),
+      history: new AttemptHistory({ clock, server: identityText(identity), most: options.attemptHistory }),
       maxCrashes: options.maxCrashes,
     }));
     const limiters = (this.limiters = new Limiters(mux.entries(), common));
@@ -112,7 +116,7 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     const groupServices = { ...common, groups };
     const aggregator = (this.aggregator = new Aggregator(groupServices));
     const parts = { attempts: executor, verdicts, limiters, newerPayloads, leases, syncer, source, aggregator, seat };
-    this.loops = new ServerLoops({ ...common, ...parts, groupServices, options, server: this });
+    this.loops = new ServerLoops({ ...common, ...parts, groupServices, options, server: this, identity });
   }
 
   /** One that is only driven by hand has no loop that could stand still. */
@@ -155,6 +159,34 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     return this.processor.room > 0;
   }
 
+  get takesTasks(): boolean {
+    return this.executor.accepting;
+  }
+
+  get freeSlots(): number {
+    return this.processor.free;
+  }
+
+  get isBehind(): boolean {
+    return this.processor.isBehind;
+  }
+
+  get isOverfull(): boolean {
+    return this.executor.running > this.executor.slots(this.processor.concurrency);
+  }
+
+  /** Claimed tasks wait for a token without a slot. */
+  slotsTaken(count: number): void {
+    this.executor.running += count;
+  }
+
+  heldWanted(queue: string, count: number): void {
+    const state = this.queues.get(queue);
+    if (!state) return;
+    state.heldWanted = count;
+    if (count > 0) this.processor.pump();
+  }
+
   exchanged(queue: QueueState, asked: number, got: number): void {
     this.waker.exchanged(queue, asked, got);
   }
@@ -165,6 +197,7 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
 
   roundsOver(): void {
     if (this.status === 'active') this.waker.afterRound();
+    this.limiters.look();
   }
 
   tasksWoken(queue: string): void {

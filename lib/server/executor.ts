@@ -3,6 +3,7 @@ import type { Clock } from '../clock.js';
 import { hasCode } from '../error-code.js';
 import { DeadlineExceededError, LeaseExpiredError, ShutdownError, type AsynqError } from '../errors.js';
 import type { Relay } from '../links/relay.js';
+import { fairnessOf } from '../wire/fairness.js';
 import { crashesOf } from '../wire/crashes.js';
 import { isUndoing } from '../wire/undoing.js';
 import { abort } from './attempt/abort.js';
@@ -15,8 +16,10 @@ import { Collectors } from './attempt/collectors.js';
 import type { Attempts } from './attempt/attempts.js';
 import { Deadlines } from './attempt/deadlines.js';
 import type { BatchHandling, SingleHandlerEntry, TaskHandlerEntry } from './attempt/handler.js';
+import { byWaitlist } from './attempt/held-claims.js';
 import { Isolation } from './attempt/isolation.js';
 import { reportFinished, reportStarted } from './attempt/report.js';
+import { type CountedCall, StartAllowance } from './attempt/start-allowance.js';
 import { withSteps } from './attempt/undoing.js';
 import { takeBatch } from './fetching/batch.js';
 import type { Exchanger } from './fetching/processor.js';
@@ -25,7 +28,7 @@ import type { QueueRegistry } from './fetching/queue-registry.js';
 import type { QueueState } from './fetching/queue-state.js';
 
 export interface ExecutorOptions extends AdmissionOptions {
-  readonly broker: Pick<Broker, 'consumer' | 'uniqueness'>;
+  readonly broker: Pick<Broker, 'consumer' | 'uniqueness' | 'limiting' | 'fairQueues'>;
   readonly relay: Pick<Relay, 'carry'>;
   readonly clock: Clock;
   readonly queues: QueueRegistry;
@@ -54,9 +57,11 @@ export class Executor implements Exchanger, Attempts, Admitted {
   readonly collectors: Collectors;
   private readonly batchCalls: BatchCalls;
   private readonly isolation: Isolation;
+  private readonly allowance: StartAllowance;
 
   constructor(private readonly options: ExecutorOptions) {
-    const { clock, mux, listener } = options;
+    const { clock, mux, listener, broker } = options;
+    this.allowance = new StartAllowance(clock, broker.limiting.firstAllowance);
     this.deadlines = new Deadlines(clock, this);
     this.admission = new Admission(options, this);
     this.batchCalls = new BatchCalls(options, this);
@@ -78,7 +83,9 @@ export class Executor implements Exchanger, Attempts, Admitted {
 
   set accepting(accepts: boolean) {
     this.accepts = accepts;
-    if (!accepts) this.collectors.flush();
+    if (accepts) return;
+    this.collectors.flush();
+    this.options.limiters.stop();
   }
 
   get batchesWaiting(): number {
@@ -95,29 +102,40 @@ export class Executor implements Exchanger, Attempts, Admitted {
     queue.exchanges += 1;
     queue.reserved += take;
     let reserved = take;
+    const claim = this.accepting ? this.options.limiters.claim(queue.name, take) : undefined;
     try {
       const settle = batch.map(({ verdict }) => verdict!.settlement);
-      const since = take > 0 && events.measuresWaits;
+      const claims = take > 0 || claim !== undefined;
+      const since = claims && events.measuresWaits;
+      const bare = claims && this.options.mux.hasSteps;
       const { limits } = queue.options;
       const aside = take > 0 ? limiters.full() : undefined;
+      const call = claims && this.countsStarts(queue) ? this.allowance.begin() : undefined;
       const reply = await broker.consumer.exchange(queue.name, {
         settle,
         take,
         limits,
         since,
+        bare,
         ...(aside && { aside }),
+        ...(claim && { held: byWaitlist(claim), ahead: claim.ahead }),
+        ...(call && { allowance: call.allowance }),
       });
       queue.reserved -= reserved;
       reserved = 0;
       if (reply.parcels) relay.carry(reply); // first of all: somebody waits for them
       queue.learn(reply, take, clock, listener);
-      if (reply.aside) limiters.putAside(queue.name, reply.aside);
       this.settle(queue, batch, reply);
-      this.claim(queue, reply);
+      if (claim) limiters.arriving(queue.name, claim, reply.held);
+      if (reply.aside) limiters.putAside(queue.name, reply.aside);
+      this.claim(queue, reply, call);
+      if (claim) limiters.claimed(claim, reply.held);
       listener.exchanged(queue, take, reply.tasks.length + reply.damaged.length);
       return true;
     } catch (error) {
       queue.finished.unshift(...batch);
+      if (claim) limiters.arriving(queue.name, claim, undefined);
+      if (claim) limiters.claimed(claim, undefined);
       listener.exchangeFailed(queue, error);
       return false;
     } finally {
@@ -129,15 +147,43 @@ export class Executor implements Exchanger, Attempts, Admitted {
   }
 
   /** If the server has stopped meanwhile, the tasks go back to the front of their queue. */
-  private claim(queue: QueueState, { tasks, damaged }: ExchangeReply): void {
+  private claim(queue: QueueState, { tasks, damaged }: ExchangeReply, call: CountedCall | undefined): void {
     const now = this.options.clock.now();
     // The event loop has stood still since: others may have them by now.
     if (tasks[0] && isForfeit(tasks[0].lease, now)) return;
     const claimed = tasks.map((leased) => this.hold(queue, leased, now));
     this.claimed += claimed.length;
     for (const one of damaged) this.archiveDamaged(queue, one, now);
-    if (this.accepting) for (const task of claimed) this.admit(task);
-    else for (const task of claimed.reverse()) this.concludeUnrun(task, this.options.verdicts.requeue(task));
+    if (!this.accepting) this.requeue(claimed);
+    else if (call && claimed.length > 0) this.admitInTime(queue, claimed, call);
+    else for (const task of claimed) this.admit(task);
+  }
+
+  /** Whether a rate of the queue, or of a key of it, may count what is claimed there. */
+  private countsStarts({ name, options }: QueueState): boolean {
+    return (options.limits?.rate ?? 0) > 0 || this.options.broker.fairQueues.has(name);
+  }
+
+  /** What comes too late to start at the time for which it was counted goes back, to be counted again. */
+  private admitInTime(queue: QueueState, claimed: readonly ActiveTask[], call: CountedCall): void {
+    this.allowance.observe(call);
+    const late: ActiveTask[] = [];
+    const counted = (queue.options.limits?.rate ?? 0) > 0;
+    const awaits = this.options.limiters.size > 0;
+    for (const task of claimed) {
+      const isOver = this.allowance.isOver(call.startBy);
+      if ((isOver || awaits) && (counted || (fairnessOf(task.message.headers)?.rate ?? 0) > 0)) {
+        task.startBy = call.startBy;
+      }
+      if (isOver && task.startBy === call.startBy) late.push(task);
+      else this.admit(task);
+    }
+    this.requeue(late);
+  }
+
+  /** To the front of their queue. */
+  private requeue(tasks: ActiveTask[]): void {
+    for (const task of tasks.reverse()) this.concludeUnrun(task, this.options.verdicts.requeue(task));
   }
 
   /** Runs one task that the caller has leased. No limit counts it or holds it back. */

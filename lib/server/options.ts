@@ -1,3 +1,4 @@
+import { MAX_ATTEMPTS } from '../broker/attempts.js';
 import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
 import { FOREIGN } from '../foreign-names.js';
@@ -65,6 +66,11 @@ export interface ServerOptions extends GroupOptions {
    * other, and runs beside few others. Default 3.
    */
   maxCrashes?: number;
+  /**
+   * How many of its last attempts a task keeps that has failed: when and where each ran, how long, its error and stack (`AsynqInspector.attempts`);
+   * some 3 kB each at most. A task that succeeds at once stores none. 1 to 100, or `false`: none. Default 10.
+   */
+  attemptHistory?: number | false;
   /** Called regularly with the result of a ping to Redis (asynq's HealthCheckFunc). Default: none. */
   healthCheck?: HealthCheckHook;
   /** Time between two calls of `healthCheck`. Default 15 s. */
@@ -95,6 +101,8 @@ export interface ResolvedServerOptions {
   readonly threads: ResolvedThreadOptions | undefined;
   readonly leaseThread: boolean;
   readonly maxCrashes: number;
+  /** 0: none. */
+  readonly attemptHistory: number;
   readonly healthCheck: HealthCheckHook | undefined;
   readonly healthCheckInterval: number;
   readonly janitorInterval: number;
@@ -109,6 +117,7 @@ const DEFAULTS = {
   delayedTaskCheckInterval: 5_000,
   shutdownTimeout: 8_000,
   maxCrashes: 3,
+  attemptHistory: 10,
   healthCheckInterval: 15_000,
   janitorInterval: 8_000,
   janitorBatchSize: 100,
@@ -128,6 +137,7 @@ const KNOWN: readonly (keyof ServerOptions)[] = [
   'threads',
   'leaseThread',
   'maxCrashes',
+  'attemptHistory',
   'healthCheck',
   'healthCheckInterval',
   'janitorInterval',
@@ -161,12 +171,21 @@ export function resolveServerOptions(options: ServerOptions = {}): ResolvedServe
     threads: options.threads && resolveThreads(options.threads),
     leaseThread: checkBoolean(options.leaseThread ?? true, 'leaseThread'),
     maxCrashes: checkCount(options.maxCrashes ?? DEFAULTS.maxCrashes, 'maxCrashes', MAX_CRASHES),
+    attemptHistory: checkHistory(options.attemptHistory ?? DEFAULTS.attemptHistory),
     healthCheck: checkFunction(options.healthCheck, 'healthCheck'),
     healthCheckInterval: checkInterval(options, 'healthCheckInterval'),
     janitorInterval: checkInterval(options, 'janitorInterval'),
     janitorBatchSize: checkCount(options.janitorBatchSize ?? DEFAULTS.janitorBatchSize, 'janitorBatchSize', 1_000),
     groups: resolveGroupOptions(options, options.groupOverrides),
   };
+}
+
+function checkHistory(value: unknown): number {
+  if (value === false) return 0;
+  if (typeof value === 'number') return checkCount(value, 'attemptHistory', MAX_ATTEMPTS);
+  throw new InvalidOptionError(
+    `attemptHistory must be a number from 1 to ${MAX_ATTEMPTS}, or false, not ${describe(value)}`,
+  );
 }
 
 const checkCount = (value: unknown, name: string, most: number): number =>
@@ -207,7 +226,11 @@ function checkBoolean(value: unknown, name: string): boolean {
 }
 
 type IntervalName =
-  'taskCheckInterval' | 'delayedTaskCheckInterval' | 'shutdownTimeout' | 'healthCheckInterval' | 'janitorInterval';
+  | 'taskCheckInterval'
+  | 'delayedTaskCheckInterval'
+  | 'shutdownTimeout'
+  | 'healthCheckInterval'
+  | 'janitorInterval';
 
 function checkInterval(options: ServerOptions, name: IntervalName, orZero = false): number {
   const milliseconds = parseDuration(options[name] ?? DEFAULTS[name], name);

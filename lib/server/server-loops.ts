@@ -3,6 +3,7 @@ import type { Clock } from '../clock.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
 import { Loop, type LoopStats } from '../loop.js';
+import type { ServerIdentity } from '../broker/monitoring.js';
 import type { ServerProfile } from '../broker/server-profile.js';
 import type { Attempts } from './attempt/attempts.js';
 import type { Limiters } from './attempt/limiters.js';
@@ -44,6 +45,7 @@ export interface ServerLoopsDeps {
   readonly events: AsynqEvents;
   readonly options: ResolvedServerOptions;
   readonly server: PublishedServer;
+  readonly identity: ServerIdentity;
   readonly source: WakeSource;
   readonly seat: CrewSeat;
   readonly queues: QueueRegistry;
@@ -91,7 +93,7 @@ export class ServerLoops {
   private readonly maintaining: Loop[] = [];
 
   constructor(private readonly deps: ServerLoopsDeps) {
-    const { options, limiters, newerPayloads, groupServices, aggregator } = deps;
+    const { options, limiters, newerPayloads, groupServices } = deps;
     const { aggregators } = groupServices;
     const canceller = new Canceller(deps);
     const profile = (): ServerProfile => profileOf({ ...deps, aggregators, handlers: deps.mux.entries() });
@@ -112,12 +114,12 @@ export class ServerLoops {
     this.filling = this.maintenance('turn filler', new TurnFiller(deps));
     if (limiters.size > 0) this.limiting = this.loop('limiter', limiters);
     if (newerPayloads.searches) this.payloadSearch = this.loop('payload search', newerPayloads);
-    if (aggregators.size > 0) this.aggregation = this.loopWhile(() => deps.seat.aggregates, 'aggregator', aggregator);
+    if (aggregators.size > 0) this.aggregation = this.makeAggregation();
     if (!aggregators.coverAll) this.groupWatch = this.maintenance('group watch', new GroupWatch(groupServices));
     this.linkKeeper = new LinkKeeper(deps);
     this.linkKeeping = this.maintenance(LINK_KEEPER, this.linkKeeper);
     this.storeCheck = this.loop('store check', new StoreCheck(deps));
-    this.fleetCheck = this.loop('fleet check', new FleetCheck({ ...deps, serverId: this.heartbeater.serverId }));
+    this.fleetCheck = this.loop('fleet check', new FleetCheck({ ...deps, serverId: deps.identity.serverId }));
     const { healthCheck: hook, healthCheckInterval: interval } = options;
     if (hook) this.health = this.loop('health check', new HealthCheck({ ...deps, hook, interval }));
   }
@@ -231,6 +233,20 @@ export class ServerLoops {
   placesChanged(): void {
     const delay = this.linkKeeper.notice();
     if (delay !== undefined) this.linkKeeping.runWithin(delay);
+  }
+
+  /** Who maintains the queues looks for groups that are due. The others with a seat help. */
+  private makeAggregation(): Loop {
+    const { aggregator, seat } = this.deps;
+    const runOnce = async (): Promise<number> => {
+      if (seat.maintains) return aggregator.runOnce();
+      if (seat.aggregates) return aggregator.helpOnce();
+      aggregator.rest();
+      return REST_MS;
+    };
+    const loop = this.loop('aggregator', { runOnce });
+    this.maintaining.push(loop);
+    return loop;
   }
 
   private makeJanitor(): Janitor {

@@ -101,11 +101,15 @@ const KNOWN = ['acknowledge', 'fairness', 'steps', ...TASK_OPTION_NAMES, ...HAND
  * the version of their payloads (see PayloadVersions), and what they wait for (see DefinitionLinks)
  * @throws InvalidTaskError when the type or an option is invalid
  */
+export function defineTask<P = unknown, R = unknown>(
+  type: TaskTypeFor<P>,
+  options?: DefinitionOptions<P, Jsonify<P>> & { codec?: undefined },
+): TaskDefinition<P, R, Jsonify<P>>;
 export function defineTask<P = unknown, R = unknown, Received = P>(
   type: string,
   options: DefinitionOptions<P, Received> & { codec: PayloadCodec },
 ): TaskDefinition<P, R, Received>;
-export function defineTask<P = unknown, R = unknown, Received = Jsonify<P>>(
+export function defineTask<P, R, Received>(
   type: TaskTypeFor<P>,
   options?: DefinitionOptions<P, Received>,
 ): TaskDefinition<P, R, Received>;

@@ -14,6 +14,7 @@ import {
   type TaskLogLine,
   type TaskProgress,
 } from './notes.js';
+import { enqueuedAtOf } from './task-id.js';
 
 /**
  * A task as it is in Redis (asynq's TaskInfo). Durations in milliseconds. A snapshot: it does not
@@ -73,7 +74,7 @@ export class TaskInfo<R = unknown> {
   declare readonly completedAt: Date | undefined;
   /** What the handler returned or wrote; `undefined` if nothing. */
   declare readonly result: Buffer | undefined;
-  /** How far its handler has said it is. Only of a task that was read alone, as are `log` and `chunks`; `undefined` if it said nothing. */
+  /** How far its handler has said it is. Only of a task that was read alone, as are `log` and `chunks`, or listed as active; `undefined` if it said nothing. */
   declare readonly progress: TaskProgress | undefined;
   /** The last lines that its handlers have logged, and how many before them are gone. */
   declare readonly log: TaskLog | undefined;
@@ -115,6 +116,14 @@ export class TaskInfo<R = unknown> {
     this.chunks = notes && notes.chunks.length > 0 ? notes.chunks.flatMap(decodeChunks) : undefined;
   }
 
+  /**
+   * When it was enqueued, by the clock of its client. `undefined` when that is not known: it is read from the id, and Go's clients and calls with a
+   * `taskId` make other ids. Of a `taskId` that is a UUID v7 it is the time of that.
+   */
+  get enqueuedAt(): Date | undefined {
+    return enqueuedAtOf(this.id);
+  }
+
   /** By when its first attempt must begin (`expiresIn`); `undefined`: it does not expire. */
   get expiresAt(): Date | undefined {
     const expiry = expiryOf(this.headers);
@@ -146,6 +155,7 @@ export class TaskInfo<R = unknown> {
       queue,
       type,
       state,
+      ...(this.enqueuedAt && { enqueuedAt: this.enqueuedAt.toJSON() }),
       ...(payload && { payload: payload.value, payloadEncoding: payload.encoding }),
       maxRetry,
       retried,
@@ -192,7 +202,10 @@ export class ExistingTaskInfo extends TaskInfo {
 }
 
 /** The fields of a task, without the class. */
-export type TaskDetails = Omit<TaskInfo, 'toJSON' | '__types' | 'expiresAt' | 'crashes' | 'lastCrashes' | 'created'>;
+export type TaskDetails = Omit<
+  TaskInfo,
+  'toJSON' | '__types' | 'enqueuedAt' | 'expiresAt' | 'crashes' | 'lastCrashes' | 'created'
+>;
 
 /**
  * A {@link TaskInfo} as JSON. Times in ISO 8601, durations in milliseconds; fields without a value
@@ -203,6 +216,7 @@ export interface TaskInfoJson {
   readonly queue: string;
   readonly type: string;
   readonly state: TaskState;
+  readonly enqueuedAt?: string;
   /** As `payloadEncoding` says. */
   readonly payload?: unknown;
   readonly payloadEncoding?: BytesEncoding;

@@ -64,7 +64,8 @@ export interface DefinedTask {
  * the same key. With `key`, the task with that key.
  */
 export type DefinedPrerequisite<P> =
-  DefinedTask | { readonly task: DefinedTask; readonly key?: KeyFunction<P> | undefined };
+  | DefinedTask
+  | { readonly task: DefinedTask; readonly key?: KeyFunction<P> | undefined };
 
 /** A prerequisite that is one task: a TaskInfo, or its queue and id. */
 export interface TaskPrerequisite {

@@ -32,6 +32,9 @@ export interface SaidNotes {
   readonly chunks: readonly string[];
 }
 
+/** What a list has of an active task. */
+export const onlyProgress = (progress: string): SaidNotes => ({ progress, log: [], logDropped: 0, chunks: [] });
+
 /** `undefined` when there is no line, and none was dropped. */
 export function readLog({ log, logDropped }: SaidNotes): TaskLog | undefined {
   if (log.length === 0 && logDropped === 0) return undefined;

@@ -53,10 +53,10 @@ export interface TaskOptions {
    */
   once?: Duration | false;
   /**
-   * The task runs `wait` after the last call with its key, with the payload of that call, and `maxWait` after the first at the latest. It needs
-   * `key`. Default: not debounced.
+   * The task runs `wait` after the last call with its key, with the payload of that call, and `maxWait` after the first at the latest. A duration
+   * is a `wait` without a `maxWait`. It needs `key`. Default: not debounced.
    */
-  debounce?: DebounceOptions | false;
+  debounce?: Duration | DebounceOptions | false;
   /**
    * The first task runs; others of its key, or without a key of its payload, are dropped within that time: the call returns the first, with
    * `created: false`. At least 1 second, in whole seconds, rounded up. Default: not throttled.
@@ -84,7 +84,7 @@ export interface TaskOptions {
   processIn?: Duration;
   /**
    * The id, exactly as written, without braces; in use while any task has it (TaskIdConflictError).
-   * Default: a UUID v4.
+   * Default: a UUID v7, whose first bits are the time of the call (`TaskInfo.enqueuedAt`).
    */
   taskId?: string;
   /**

@@ -72,9 +72,8 @@ const DEBOUNCE_NAMES = ['wait', 'maxWait'] as const satisfies readonly (keyof De
 
 const BASE = { by: 'key', until: 'succeeded', time: 0, maxWait: undefined } as const;
 
-/** A number or text is asynq's Unique. @throws InvalidTaskError */
-export const isUniqueTime = (value: unknown): value is Duration =>
-  typeof value === 'number' || typeof value === 'string';
+/** As an option it stands for asynq's Unique, or for the `wait` of a debounce. */
+export const isTime = (value: unknown): value is Duration => typeof value === 'number' || typeof value === 'string';
 
 /** @throws InvalidTaskError @returns the options of an object, which may be no more than asynq's Unique */
 export function readUnique(value: unknown): RepeatSettings {
@@ -106,11 +105,10 @@ export function readThrottle(value: unknown): RepeatSettings {
 
 /** @throws InvalidTaskError */
 export function readDebounce(value: unknown): RepeatSettings {
-  const options = requirePlainObject(
-    value,
-    "debounce, as in { wait: '5s' },",
-    InvalidTaskError,
-  ) as Partial<DebounceOptions>;
+  if (isTime(value)) return { ...BASE, option: 'debounce', policy: 'debounce', time: positive(value, 'debounce') };
+  if (value === true)
+    throw new InvalidTaskError("debounce must say for how long, such as debounce: '5s', and not be true");
+  const options = requirePlainObject(value, 'debounce', InvalidTaskError) as Partial<DebounceOptions>;
   rejectUnknownKeys(options, DEBOUNCE_NAMES, 'option of debounce:', InvalidTaskError);
   if (options.wait === undefined) throw new InvalidTaskError("debounce needs wait, such as debounce: { wait: '5s' }");
   const time = positive(options.wait, 'wait of debounce');

@@ -15,7 +15,7 @@ import type { ExpiryPolicy } from '../wire/expiry.js';
 import { WAITING_GROUP } from '../wire/keys.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
 import {
-  isUniqueTime,
+  isTime,
   readDebounce,
   readOnce,
   readSwitch,
@@ -98,8 +98,8 @@ const APPLY = new Map<string, (draft: Draft, value: never) => void>(
     },
     unique: (draft, value: unknown) => {
       if (value === false) return endRepeat(draft, 'unique');
-      draft.unique = isUniqueTime(value) ? lockTime(value) : 0;
-      draft.repeat = isUniqueTime(value) ? undefined : readUnique(value);
+      draft.unique = isTime(value) ? lockTime(value) : 0;
+      draft.repeat = isTime(value) ? undefined : readUnique(value);
     },
     once: (draft, value: unknown) => repeat(draft, 'once', value, readOnce),
     debounce: (draft, value: unknown) => repeat(draft, 'debounce', value, readDebounce),

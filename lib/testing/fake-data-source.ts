@@ -1,9 +1,23 @@
 import { TestingError } from '../errors.js';
+import { Scope } from '../transactions/transactions.js';
 import { noDatabase } from './testing.messages.js';
 
 /** What TypeORM reports of a transaction. */
 interface TransactionEvent {
-  readonly queryRunner: object;
+  readonly queryRunner: FakeQueryRunner;
+}
+
+interface FakeQueryRunner {
+  readonly isTransactionActive: boolean;
+}
+
+/** The innermost transaction or savepoint of each. */
+const scopes = new WeakMap<FakeQueryRunner, Scope>();
+
+/** The transaction of a {@link fakeDataSource} that is under way. @param tx what may be its EntityManager */
+export function fakeTransactionOf(tx: unknown): Scope | undefined {
+  const runner = (tx as { readonly queryRunner?: FakeQueryRunner } | undefined)?.queryRunner;
+  return runner && scopes.get(runner);
 }
 
 interface Subscriber {
@@ -70,24 +84,32 @@ class FakeDataSource {
     throw new TestingError(noDatabase);
   }
 
-  private managerOf(queryRunner: { isTransactionActive: boolean } | undefined): object {
+  private managerOf(queryRunner: FakeQueryRunner | undefined): object {
     const transaction = (...rest: unknown[]) => this.run(queryRunner ?? { isTransactionActive: true }, rest);
     const manager = Object.assign(Object.create(this.methods) as object, { queryRunner, transaction });
     return 'getRepository' in manager ? manager : Object.assign(manager, { getRepository: () => ({}) });
   }
 
   /** A transaction of a connection; a savepoint, when there is one on it. */
-  private async run(queryRunner: { isTransactionActive: boolean }, rest: readonly unknown[]): Promise<unknown> {
+  private async run(queryRunner: FakeQueryRunner, rest: readonly unknown[]): Promise<unknown> {
     const work = rest.find((one): one is Work => typeof one === 'function')!;
     const event = { queryRunner };
+    const outer = scopes.get(queryRunner);
+    const scope = new Scope(() => undefined, outer);
+    scopes.set(queryRunner, scope);
+    const end = (): unknown => (outer ? scopes.set(queryRunner, outer) : scopes.delete(queryRunner));
     for (const subscriber of this.subscribers) await subscriber.afterTransactionStart?.(event);
     let result: unknown;
     try {
       result = await work(this.managerOf(queryRunner));
     } catch (error) {
+      end();
+      scope.rollback();
       for (const subscriber of this.subscribers) await subscriber.afterTransactionRollback?.(event);
       throw error;
     }
+    end();
+    await scope.commit();
     for (const subscriber of this.subscribers) await subscriber.afterTransactionCommit?.(event);
     return result;
   }

@@ -1,6 +1,7 @@
 import { TestingError } from '../errors.js';
 import type { AsynqOutbox, OutboxOfModule } from '../outbox/index.js';
 import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
+import { fakeTransactionOf } from './fake-data-source.js';
 import { notInitialized } from './testing.messages.js';
 import { TestTransactions } from './test-transactions.js';
 
@@ -15,12 +16,16 @@ export class InMemoryOutbox implements OutboxOfModule, Omit<AsynqOutbox, 'within
   private transactions: TestTransactions | undefined;
 
   /**
-   * A transaction around `work`: it commits when `work` has succeeded, and rolls back when it throws. `tx` is not used.
+   * Everything that `work` enqueues is held until the commit of this transaction, when it is one of a {@link fakeDataSource}. Of others it
+   * knows no end: they commit when `work` has succeeded, and roll back when it throws.
    *
+   * @param tx the EntityManager that `transaction()` gives
    * @throws TestingError before the application is initialized
    */
-  within<T>(_tx: unknown, work: () => T | Promise<T>): Promise<T> {
-    return this.connected.run(work);
+  within<T>(tx: unknown, work: () => T | Promise<T>): T | Promise<T> {
+    const { connected } = this;
+    const transaction = fakeTransactionOf(tx);
+    return transaction ? connected.within(transaction, work) : connected.run(work);
   }
 
   /** The tasks that wait for a commit are its rows. */

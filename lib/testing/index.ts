@@ -1,3 +1,4 @@
+/** @module nestjs-asynq/testing */
 export { AsynqTester, type RunOptions } from './asynq-tester.js';
 export { fakeDataSource } from './fake-data-source.js';
 export { InMemoryBroker } from './in-memory-broker.js';

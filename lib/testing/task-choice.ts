@@ -30,7 +30,8 @@ export type MethodResult<C extends object, M extends MethodName<C>> = TasksOf<C>
 
 /** Which tasks a test asks for: a type and a filter, or a class, one of its handlers and a filter. */
 export type ChoiceArguments =
-  readonly [task?: TaskName, filter?: TaskFilter] | readonly [tasks: TasksClass, method: string, filter?: TaskFilter];
+  | readonly [task?: TaskName, filter?: TaskFilter]
+  | readonly [tasks: TasksClass, method: string, filter?: TaskFilter];
 
 export interface Choice {
   /** `undefined`: any. */

@@ -117,7 +117,8 @@ function infoOfStored({ message, state, nextProcessAt, held, result, notes }: St
 }
 
 function describe(info: TaskInfo, codec: PayloadCodec): TestTask {
-  return { ...info, expiresAt: info.expiresAt, payload: decode(codec, info.payload), rawPayload: info.payload };
+  const { enqueuedAt, expiresAt } = info;
+  return { ...info, enqueuedAt, expiresAt, payload: decode(codec, info.payload), rawPayload: info.payload };
 }
 
 function decode(codec: PayloadCodec, bytes: Buffer): unknown {

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
+import { NamedTransactions } from '../transactions/named-transactions.js';
 import { Scope, type TransactionScope } from '../transactions/transactions.js';
 
 /** Tasks that wait for the commit of a transaction. */
@@ -18,12 +19,15 @@ class TestScope extends Scope {
 export class TestTransactions {
   private static readonly byConnection = new WeakMap<EnqueueTransactions, TestTransactions>();
   private readonly scopes = new AsyncLocalStorage<TestScope>();
+  private readonly named = new NamedTransactions();
   private readonly held = new Set<Held>();
+  /** What the application's option `transactions` sees around a call. */
+  private readonly seen: EnqueueTransactions['current'];
 
   private constructor(transactions: EnqueueTransactions) {
-    const { current } = transactions;
+    this.seen = transactions.current;
     transactions.current = () => {
-      const [outer, inner] = [this.current(), current?.()];
+      const [outer, inner] = [this.current(), this.named.innermost(this.seen?.())];
       return outer && inner ? joined(inner as Scope, outer) : (outer ?? inner);
     };
     transactions.onHold = (scope, tasks) => {
@@ -52,6 +56,11 @@ export class TestTransactions {
     }
     await scope.commit();
     return result;
+  }
+
+  /** What `work` enqueues is part of a transaction that ends elsewhere. */
+  within<T>(scope: Scope, work: () => T): T {
+    return this.named.run(scope, this.seen?.(), work);
   }
 
   /** The tasks that wait for a commit, in the order of the calls. */

@@ -250,6 +250,11 @@ export class Keyspace {
     return `${this.prefix}:sema:${scope}`;
   }
 
+  /** Ours, unknown to Go: which server has tasks of this scope and no token. It expires within seconds. */
+  tokenRequest(scope: string): string {
+    return `${this.prefix}:sema_request:${scope}`;
+  }
+
   /**
    * Ours, unknown to Go: how many tasks started recently, in all queues, for a limit per window.
    *

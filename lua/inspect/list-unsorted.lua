@@ -12,7 +12,7 @@
 --   6… anchors: ids to continue after, the best first; none on the first page
 -- Returns
 --   1 when more follow, the position of the last one, the tasks packed as [id, mark, message, result, …] or [id, …], and the length of
---   the list; the mark is '1' for an orphan, or since when a task is pending, in nanoseconds
+--   the list. Of active tasks each has one more: its progress. The mark is '1' for an orphan, or since when a task is pending, in nanoseconds
 --
 -- Uses shared/stored.lua
 
@@ -50,7 +50,7 @@ for i = #ids, 1, -1 do
   if budget == 0 then
     listed[n + 1] = id
   else
-    local message, result, since = stored(ARGV[1] .. id)
+    local message, result, since, progress = stored(ARGV[1] .. id)
     budget = budget - #message - #result
     if budget <= 0 and count > 0 then break end
     budget = math.max(budget, 1)
@@ -60,6 +60,7 @@ for i = #ids, 1, -1 do
       mark = (not ends or tonumber(ends) <= tonumber(ARGV[4])) and '1' or ''
     end
     listed[n + 1], listed[n + 2], listed[n + 3], listed[n + 4] = id, mark, message, result
+    if ARGV[4] ~= '' then listed[n + 5] = progress end
   end
   count = count + 1
 end

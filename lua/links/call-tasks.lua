@@ -32,7 +32,12 @@ for i = at, #ARGV, 6 do
   local answer, field, checkpoint, queue, json, message = unpack(ARGV, i, i + 5)
   local task, w = cjson.decode(json), { k = 's', to = L.place, id = id, answer = answer }
   redis.call('HSET', hash, field, checkpoint)
-  L.post_call(queue, task, w, message)
+  if message == '' then
+    L.ask_for_task(queue, task.id, w)
+  else
+    redis.call('HDEL', hash, 'answer:' .. answer) -- to a task that had the id before
+    L.call_task(queue, task, w, message)
+  end
 end
 L.work()
 return L.parcels()

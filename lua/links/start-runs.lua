@@ -21,8 +21,8 @@
 -- Returns
 --   the status of each run: 1 started, 0 there is one with this id; and the parcels, packed as in deliver.lua
 
--- A step that begins is the position of its message among the fields; when anything is special about it, then a space and JSON { queue: if it is
--- another one, processAt, uniqueKey, uniqueTtl, mark: its watcher }.
+-- A step that begins is the position of its message among the fields; when anything is special about it, then a space and JSON { queue } if it is
+-- another one, else { processAt, uniqueKey, uniqueTtl, mark: its watcher }.
 -- The later ones begin by the next deliveries, see shared/run-pages.lua: their names, a NUL behind each.
 
 local call = redis.call
@@ -36,7 +36,7 @@ end
 local R, tasks, running = L.runs, {}, {}
 
 local function prepare(id, started, first, text)
-  local position, task, queue = tonumber(text), {}, nil
+  local position, task = tonumber(text), {}
   local is_plain = position
   if not is_plain then
     local digits, options = string.match(text, '^(%d+) (.*)$')
@@ -44,14 +44,14 @@ local function prepare(id, started, first, text)
   end
   local at = first + position - 1
   local name, graph, message = string.sub(ARGV[at - 1], 3), ARGV[at - 2], ARGV[at]
+  if task.queue then return L.offer_step(task.queue, { run = id, since = started, step = name }) end
   task.id = R.task_of(id, name)
   if is_plain then
     task.link = L.step_link(id, name, L.hint(ARGV[first + 1], ARGV[at - 4], L.neighbours(graph)))
   else
-    queue, task.watchers = task.queue, { { k = 'r', to = L.place, run = id, since = started, step = name }, task.mark }
-    task.queue, task.mark = nil, nil
+    task.watchers = { { k = 'r', to = L.place, run = id, since = started, step = name }, task.mark }
+    task.mark = nil
   end
-  if queue then return L.post(queue, 'release ' .. task.id, { kind = 'release', task = task }, message) end
   task.message, task.run, task.step = message, id, name
   tasks[#tasks + 1] = task
 end

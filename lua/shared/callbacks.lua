@@ -1,14 +1,9 @@
 -- The callbacks of a batch: L.decide calls back. Part of links.lua.
 --
--- The hash of the batch has for each callback `task:<name>` (JSON), `message:<name>`, and `fired:<name>`: made, offered, or the
--- nonce of the offer that was accepted.
---
--- A callback goes to another place in three steps, as a parcel may come twice, and late: it is offered; the place accepts with a
--- nonce that it keeps; the home, which knows what it has granted, sends the task for this nonce. So it is created exactly once,
--- and nobody has to remember it.
+-- The hash of the batch has for each callback `task:<name>` (JSON), `message:<name>`, and `fired:<name>`: made, offered (to another place, see
+-- offers.lua), or the nonce for which it was granted.
 do
   local call, try = redis.call, redis.pcall
-  local OFFER_SECONDS = 604800
   local CALLBACKS = { 'death', 'complete', 'success' }
 
   local function batch_key(id)
@@ -16,8 +11,7 @@ do
   end
 
   local function offer(id, name, task)
-    local body = { kind = 'offer', batch = id, name = name, home = L.place }
-    L.post(task.queue, 'offer ' .. id .. ' ' .. name, body)
+    L.offer(task.queue, 'callback', id .. ' ' .. name, { batch = id, name = name })
   end
 
   -- What a callback waits for, and for how long, counts from when it is called.
@@ -70,45 +64,18 @@ do
     return fired[1] == 'offered' or fired[2] == 'offered' or fired[3] == 'offered'
   end
 
-  -- A place that is offered a callback accepts, always with the same nonce until it has an answer.
-  L.on.offer = function(body)
-    local key = L.base .. 'offer:' .. body.batch .. '~' .. body.name
-    local nonce = try('GET', key)
-    if type(nonce) ~= 'string' then
-      local time = call('TIME')
-      nonce = time[1] .. '.' .. time[2]
-      call('SET', key, nonce, 'EX', OFFER_SECONDS)
-    end
-    local answer = { kind = 'accept', batch = body.batch, name = body.name, nonce = nonce, place = L.place }
-    L.post(body.home, 'accept ' .. body.batch .. ' ' .. body.name, answer)
+  L.grants.callback = function(about, nonce)
+    local key, name = batch_key(about.batch), about.name
+    local fired = try('HGET', key, 'fired:' .. name)
+    if fired == nonce then return true end
+    if fired ~= 'offered' then return nil end
+    local task = cjson.decode(call('HGET', key, 'task:' .. name))
+    local message = call('HGET', key, 'message:' .. name)
+    call('HSET', key, 'fired:' .. name, nonce)
+    call('HDEL', key, 'message:' .. name)
+    L.arm_batch(about.batch)
+    return task, message
   end
 
-  L.on.accept = function(body)
-    local key = batch_key(body.batch)
-    local fired = try('HGET', key, 'fired:' .. body.name)
-    if fired == body.nonce then return end
-    local answer = { batch = body.batch, name = body.name, nonce = body.nonce }
-    if fired ~= 'offered' then
-      answer.kind = 'refuse'
-      return L.post(body.place, 'refuse ' .. body.batch .. ' ' .. body.name, answer)
-    end
-    answer.kind, answer.task = 'grant', cjson.decode(call('HGET', key, 'task:' .. body.name))
-    local message = call('HGET', key, 'message:' .. body.name)
-    call('HSET', key, 'fired:' .. body.name, body.nonce)
-    call('HDEL', key, 'message:' .. body.name)
-    L.arm_batch(body.batch)
-    L.post(body.place, 'grant ' .. body.batch .. ' ' .. body.name, answer, message)
-  end
-
-  -- Whether an offer is still that of this nonce; it is over then.
-  local function takes(body)
-    local key = L.base .. 'offer:' .. body.batch .. '~' .. body.name
-    return try('GET', key) == body.nonce and call('DEL', key) == 1
-  end
-
-  L.on.refuse = takes
-
-  L.on.grant = function(body, message)
-    if takes(body) then create(body.task, message) end
-  end
+  L.granted.callback = create
 end

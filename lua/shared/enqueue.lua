@@ -132,13 +132,14 @@ for i = 1, count do
     if lock then locked[lock] = true end
   end
 end
-call('LLEN', KEYS[1])
+local in_pending = call('LLEN', KEYS[1])
 call('ZCARD', KEYS[2])
 call('SCARD', KEYS[3])
 if delayed_groups then call('ZCARD', delayed_groups) end
 
 -- Everything is checked. From here on the script writes.
 if note_rows then note_rows() end
+if F and next(fair_groups) then F.let_first(KEYS[1], in_pending) end
 local refused, pending, scheduled, delayed = {}, {}, {}, {}
 local is_written_again = false
 for i = 1, count do

@@ -11,6 +11,11 @@
 local DONE, COMPLETE, COMPLETE_WITH_RESULT, RETRY, RETRY_FAILED, ARCHIVE, ARCHIVE_AS_IS, REQUEUE, WAIT, SLEEP =
   '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'
 
+-- What the third argument of a settlement begins with that names a key: '1'.
+local NAMES_KEY = 49
+-- How many entries the history of a task has at most, and the highest number of one: those above lose digits as text.
+local MAX_ATTEMPTS, MAX_NUMBER = 100, 1e13
+
 -- The id of a settled task is still in `active`, or no longer.
 local LISTED, UNLISTED = 1, 2
 -- At this total Go starts again from 1. Beyond the second number the total may be near it, and is counted up one by one.
@@ -21,6 +26,8 @@ local COUNTER_SECONDS = 90 * 86400
 local MAX_ASIDE = 250
 -- How many ids without a task one call removes.
 local MAX_DANGLING = 1000
+-- Fields of a claimed task of which nothing is stored but its message and its state.
+local BARE_FIELDS = 2
 -- A call claims no more when the messages, with one more like the last, would have more bytes than this: a megabyte takes Redis
 -- some milliseconds. The next call goes on.
 local MAX_BYTES = 1048576
@@ -30,7 +37,8 @@ local MAX_BYTES = 1048576
 local FEW_ACTIVE, TOO_LONG = 24, 65
 -- Polls a queue with too many active tasks again: no notice says when one ends elsewhere.
 local LIMIT_RETRY_MS = 100
--- A task in a waitlist runs after this time even if nobody wakes it: the least, one second per that many waiting, the most.
+-- A task in a waitlist runs after this time even if nobody wakes it: the least, one second per that many in all waitlists of the queue (with a
+-- limit for each key there are many, and short ones), the most.
 local MIN_WAIT_SECONDS, TASKS_PER_EXTRA_SECOND, MAX_WAIT_SECONDS = 60, 10, 3600
 
 local call, try, type = redis.call, redis.pcall, type
@@ -46,13 +54,13 @@ local take, count = tonumber(take_text), tonumber(count_text)
 
 -- 1. Read and check the keys. Reading each one first finds those of a wrong type before anything is written.
 
--- Puts a task into a waitlist, whose size before is `size`. Made when it is needed.
+-- Puts a task into a waitlist. Made when it is needed.
 local defer
 local function make_defer()
   base = string.sub(task_prefix, 1, -#'t:' - 1)
   waitlists, held = base .. 'waitlists', base .. 'held'
-  function defer(id, key, waitlist, list, size)
-    local seconds = MIN_WAIT_SECONDS + math.floor(size / TASKS_PER_EXTRA_SECOND)
+  function defer(id, key, waitlist, list)
+    local seconds = MIN_WAIT_SECONDS + math.floor(call('ZCARD', held) / TASKS_PER_EXTRA_SECOND)
     local wait_end = tonumber(now) + math.min(seconds, MAX_WAIT_SECONDS)
     -- Its position: microseconds, but always behind those that are there.
     local since = string.match(call('HGET', key, 'waits') or '', ' (%d+)$')
@@ -83,7 +91,24 @@ else
   linked = linked or not paused
   if paused then take = 0 end
 end
-if count == 0 and (take == 0 or backlog == 0) then
+-- What is put aside: waitlists by the types of their tasks. And what is claimed from waitlists: each with the number, and how many there are.
+local aside, asides, claims, held_wanted, ahead = nil, nil, nil, 0, 0
+local max_active, startable, max_starts, window, allowance = 0, nil, '0', '1', 0
+if limits ~= '' and not paused then
+  local most, behind
+  most, max_starts, window, allowance, behind = string.match(limits, '(%d+) (%d+) (%d+) (%d+) ?()')
+  max_active = tonumber(most)
+  if behind <= #limits then
+    asides, claims = cmsgpack.unpack(string.sub(limits, behind))
+    for i = 3, claims and #claims or 0, 2 do
+      claims[i] = tonumber(claims[i])
+      held_wanted = held_wanted + claims[i]
+    end
+    if claims then ahead = tonumber(claims[1]) end
+  end
+end
+local wanted = math.min(take + ahead, (take < backlog and take or backlog) + held_wanted)
+if count == 0 and wanted == 0 then
   local nothing = { paused and 0 or backlog, 0, 0 }
   if F then F.finish(nothing) end
   return cmsgpack.pack(nothing)
@@ -93,37 +118,32 @@ if linked and not L then return nil end
 if not linked then L = nil end
 if L then
   L.open(task_prefix, now, now_nanos)
-  function L.reply(list, claimed, steps, counts)
+  function L.reply(list, claimed, steps, packed)
     local batches, found = '', {}
     if claimed then batches, found = L.links_of(claimed, steps) end
-    return { counts and cmsgpack.pack(list, counts) or cmsgpack.pack(list), batches, found, L.parcels() }
+    return { packed or cmsgpack.pack(list), batches, found, L.parcels() }
   end
 end
 
--- What is put aside: waitlists by the types of their tasks.
-local aside, asides
-local max_active, startable, max_starts, window = 0, nil, '0', '1'
-if take > 0 and limits ~= '' then
-  local most, behind
-  most, max_starts, window, behind = string.match(limits, '(%d+) (%d+) (%d+) ?()')
-  max_active = tonumber(most)
-  if behind <= #limits then
-    asides = cmsgpack.unpack(string.sub(limits, behind))
-    aside = {}
-    make_defer()
-    call('ZCARD', retry)
-    call('SCARD', waitlists)
-    call('ZCARD', held)
-    local prefix = base .. 'waiting:'
-    for i = 1, #asides, 2 do
-      local list = prefix .. asides[i + 1]
-      aside[asides[i]] = { waitlist = asides[i + 1], list = list, size = call('ZCARD', list), count = 0 }
-    end
+if asides then
+  make_defer()
+  call('ZCARD', retry)
+  call('SCARD', waitlists)
+  call('ZCARD', held)
+  local prefix = base .. 'waiting:'
+  if #asides > 0 then aside = {} end
+  for i = 1, #asides, 2 do
+    local list = prefix .. asides[i + 1]
+    call('ZCARD', list)
+    aside[asides[i]] = { waitlist = asides[i + 1], list = list, count = 0 }
+  end
+  for i = 2, claims and #claims or 0, 2 do
+    call('ZCARD', prefix .. claims[i])
   end
 end
-local fewer_in, time = 0, 0
+local fewer_in, time, gone, behind = 0, 0, nil, 0
 if max_starts ~= '0' then
-  startable, fewer_in, time = starts_left(rate, tonumber(max_starts), tonumber(window), now_nanos)
+  startable, fewer_in, time, gone, behind = starts_left(rate, tonumber(max_starts), tonumber(window), now_nanos)
 end
 
 -- Refuses what INCRBY would refuse, which must not happen half-way.
@@ -151,7 +171,9 @@ else
   local specials, moves, named, scheduled = {}, false, HASHES + count, nil
   for i = argument, #ARGV, 6 do
     local item = { kind = ARGV[i + 1], message = ARGV[i + 3], time = ARGV[i + 4], result = ARGV[i + 5] }
-    if ARGV[i + 2] == '1' then
+    local flags = ARGV[i + 2]
+    if #flags > 1 then item.attempt = flags end
+    if string.byte(flags) == NAMES_KEY then
       named = named + 1
       item.key = KEYS[named]
       if item.kind == WAIT then
@@ -268,7 +290,11 @@ else
       if item.message ~= '' then call('HSET', key, 'msg', item.message) end
       if fields[1] ~= '' then call('HSET', key, fields[1], fields[2]) end
       for at = 3, #fields do
-        if call('HEXISTS', key, fields[at]) == 1 then kind = REQUEUE end
+        local field = fields[at]
+        local step = string.match(field, '^answer:(.*)$')
+        -- A Redis that has lost its last writes may not have what the step has called: the handler calls it again.
+        local is_lost = step and call('HEXISTS', key, 'did:' .. string.gsub(step, '##%d+$', '')) == 0
+        if is_lost or call('HEXISTS', key, field) == 1 then kind = REQUEUE end
       end
       if kind == SLEEP then
         call('HSET', key, 'state', 'scheduled', 'awaits', '\0' .. table.concat(fields, '\0', 3))
@@ -305,7 +331,18 @@ else
       backlog = backlog + 1
     elseif kind == WAIT then
       local waitlist = string.sub(item.key, #base + #'waiting:' + 1)
-      defer(id, key, waitlist, item.key, call('ZCARD', item.key))
+      defer(id, key, waitlist, item.key)
+    end
+    if item.attempt and kind ~= DONE then -- one entry is written and the oldest is dropped: the others are not touched
+      local most, at = string.match(item.attempt, '^.(%d+) ()')
+      local first, after = string.match(call('HGET', key, 'attempt:kept') or '', '^(%d+) (%d+)$')
+      first, after = tonumber(first or 0), tonumber(after or 0)
+      if first > after or after > MAX_NUMBER then first, after = 0, 0 end
+      local oldest = math.max(first, after + 1 - most)
+      call('HSET', key, 'attempt:' .. after, string.sub(item.attempt, at), 'attempt:kept', oldest .. ' ' .. after + 1)
+      for n = math.max(first, oldest - MAX_ATTEMPTS), oldest - 1 do
+        call('HDEL', key, 'attempt:' .. n)
+      end
     end
     if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end
   end
@@ -364,7 +401,8 @@ end
 
 reply[1], reply[3] = backlog, lost
 if paused then reply[1] = 0 end
-if take == 0 or backlog == 0 then
+wanted = math.min(take + ahead, (take < backlog and take or backlog) + held_wanted)
+if wanted == 0 then
   if F then F.finish(reply) end
   return L and L.reply(reply) or cmsgpack.pack(reply)
 end
@@ -372,7 +410,6 @@ if number == 0 then call('LLEN', active) end -- its type; a settlement has check
 
 -- 5. Apply the limits.
 
-local wanted = take < backlog and take or backlog
 if max_active > 0 then
   local free = math.max(0, max_active - call('LLEN', active))
   if free < wanted then wanted, reply[2] = free, LIMIT_RETRY_MS end
@@ -388,24 +425,65 @@ end
 -- 6. Claim. Ids without a task are removed.
 
 
-local with_since = since_wanted == '1'
+local with_since, with_bare = since_wanted == '1' or since_wanted == '3', since_wanted == '2' or since_wanted == '3'
 -- The links that the hashes of the claimed tasks have, in order.
 local steps = L and L.has_runs and {} or nil
 local leases, popped, n, bytes, running, at, put_aside = {}, 0, 0, 0, 0, lost + 3, 0
+
+-- Those of waitlists come first, the longest waiting one of each. One that has left `retry` since no longer waits.
+-- Those that it lacks are not put aside.
+local woken, claimed, lacking
+if claims then
+  woken, claimed, lacking = {}, {}, {}
+  for i = 2, #claims, 2 do
+    local list = base .. 'waiting:' .. claims[i]
+    local most, first, passed = math.min(#woken + claims[i + 1], wanted), #woken, 0
+    while #woken < most and passed < MAX_DANGLING do
+      local id = call('ZPOPMIN', list)[1]
+      if not id then break end
+      call('ZREM', held, id)
+      local text = try('HGET', task_prefix .. id, 'waits')
+      local till = type(text) == 'string' and string.match(text, '^(%d+) %d+$')
+      if till and till == call('ZSCORE', retry, id) then
+        call('ZREM', retry, id)
+        woken[#woken + 1] = id
+      else
+        passed = passed + 1
+      end
+    end
+    local left = call('ZCARD', list)
+    if left == 0 then call('SREM', waitlists, claims[i]) end
+    claimed[i - 1], claimed[i] = #woken - first, left
+    lacking[claims[i]] = claims[i + 1] - claimed[i - 1]
+  end
+  wanted = math.min(wanted, #woken + take - math.min(#woken, held_wanted - ahead))
+end
 
 -- What waits for a limit that is reached is not claimed for nothing. The type is the first field of a message.
 local is_aside = aside and function(id, key, message)
   local first, length = string.byte(message, 1, 2)
   local entry = first == 10 and length and length < 128 and aside[string.sub(message, 3, length + 2)]
   if not entry then return false end
-  defer(id, key, entry.waitlist, entry.list, entry.size)
+  local more = lacking and lacking[entry.waitlist] or 0
+  if more > 0 then
+    lacking[entry.waitlist] = more - 1
+    return false
+  end
+  defer(id, key, entry.waitlist, entry.list)
   call('HDEL', key, 'pending_since')
-  entry.size, entry.count, put_aside = entry.size + 1, entry.count + 1, put_aside + 1
+  entry.count, put_aside = entry.count + 1, put_aside + 1
   return true
 end
 repeat
   local ids, had_turn
-  if F then ids, had_turn = F.next(pending, wanted - n) else ids = call('RPOP', pending, wanted == take and n == 0 and take_text or wanted - n) end
+  local waited = woken
+  if waited then
+    ids, woken = waited, nil
+  elseif F then
+    ids, had_turn = F.next(pending, wanted - n)
+  else
+    ids = call('RPOP', pending, wanted == take and n == 0 and take_text or wanted - n)
+  end
   if not ids then break end
   local taken = 0
   for i = 1, #ids do
@@ -422,9 +500,11 @@ repeat
       message = try('HGET', key, 'msg')
     end
     if type(message) == 'string' then
-      if not aside or not is_aside(id, key, message) then
+      if not aside or waited or not is_aside(id, key, message) then
         call('HSET', key, 'state', 'active')
-        if not F then
+        if waited then
+          since = now_nanos
+        elseif not F then
           call('HDEL', key, 'pending_since')
         elseif i > had_turn then
           call('HDEL', key, 'pending_since', 'group')
@@ -440,12 +520,17 @@ repeat
           at = at + 1
           reply[at] = since
         end
+        if with_bare then
+          at = at + 1
+          reply[at] = call('HLEN', key) == BARE_FIELDS and 1 or 0
+        end
       end
       bytes = bytes + #message
       if bytes + #message > MAX_BYTES then
         local rest = {}
         for j = #ids, i + 1, -1 do
           rest[#rest + 1] = ids[j]
+          if waited then call('HSET', task_prefix .. ids[j], 'state', 'pending', 'pending_since', now_nanos) end
         end
         if F then F.keep_turns(pending, rest) else spread('RPUSH', pending, rest) end
         popped, wanted = popped - #rest, n
@@ -455,12 +540,15 @@ repeat
       call('DEL', key) -- a hash without a message; a key of another type is not ours to delete
     end
   end
-  popped = popped + #ids
+  if not waited then popped = popped + #ids end
   running = spread('LPUSH', active, ids, 1, taken) or running
 until n == wanted or popped > wanted + MAX_DANGLING or put_aside >= MAX_ASIDE
 reply[1] = F and F.backlog(call('LLEN', pending)) or backlog - popped
 if n > 0 then
-  if startable then count_starts(rate, n, tonumber(window), time) end
+  if startable then
+    local at = latest_start(tonumber(max_starts), tonumber(window), time, tonumber(allowance), behind)
+    count_starts(rate, n, at, tonumber(window), time, gone)
+  end
   if running > FEW_ACTIVE then
     local unlisted = string.rep('\255', TOO_LONG)
     call('ZADD', lease, '0', unlisted)
@@ -471,13 +559,13 @@ if n > 0 then
   end
 end
 if F then F.finish(reply) end
-if put_aside == 0 then
-  if L then return L.reply(reply, leases, steps) end
-  return cmsgpack.pack(reply)
+local packed
+if put_aside > 0 or claimed then
+  local counts = {}
+  for i = 1, put_aside > 0 and #asides or 0, 2 do
+    counts[#counts + 1] = aside[asides[i]].count
+  end
+  packed = claimed and cmsgpack.pack(reply, counts, claimed) or cmsgpack.pack(reply, counts)
 end
-local counts = {}
-for i = 1, #asides, 2 do
-  counts[#counts + 1] = aside[asides[i]].count
-end
-if L then return L.reply(reply, leases, steps, counts) end
-return cmsgpack.pack(reply, counts)
+if L then return L.reply(reply, leases, steps, packed) end
+return packed or cmsgpack.pack(reply)

@@ -1,5 +1,6 @@
 -- The lines of a fair queue, as F. The last KEYS are fairRing, fairHeld, fairShares, fairSlots and fairTotal; the last ARGV are how
--- the keys of lines, of the tasks that hold a slot, and of counted starts begin.
+-- the keys of lines, of the tasks that hold a slot, and of counted starts begin,
+-- and for how many milliseconds after the call a task that is taken may wait for its start.
 --
 -- A task that waits for its turn is in the line of its key: a group of asynq that no list names, so that Go can show, run, archive
 -- and delete it, and nobody aggregates it. A key with a line is in the ring, by the turns that it has had (a key of weight 2 pays half for a
@@ -20,6 +21,7 @@ do
   local MOST_KEYS, MOST_OPENED, MOST_SORTED = 2000, 500, 512
   local HEADER = 'asynq-fairness'
 
+  local allowance = tonumber(table.remove(ARGV))
   local rates, running, lines = table.remove(ARGV), table.remove(ARGV), table.remove(ARGV)
   local total_key, slots, shares, held, ring = table.remove(KEYS), table.remove(KEYS), table.remove(KEYS), table.remove(KEYS), table.remove(KEYS)
   local task_prefix, now_seconds, now_nanos = ARGV[1], tonumber(ARGV[2]), ARGV[3]
@@ -36,6 +38,14 @@ do
   local drawn_now = {}
   -- How many tasks are in `pending`, once it is known.
   local in_pending
+
+  local function reversed(list, first)
+    local back = {}
+    for i = #list, first or 1, -1 do
+      back[#back + 1] = list[i]
+    end
+    return back
+  end
 
   -- One field of a message of protobuf: its number, its value or where its bytes begin and end, and where the next one is.
   local function varint(text, at)
@@ -207,7 +217,7 @@ do
   -- How many tasks of a key may start now, its weight, and what to do when they have: when to look again, and how to count.
   local function room_of(key, text)
     local weight, concurrency, rate, window = share_limits(text)
-    local room, again, time, starts = math.huge, nil, nil, nil
+    local room, again, starts, time, gone, behind = math.huge, nil, nil, nil, nil, nil
     if concurrency > 0 then
       local taken = try('SCARD', running .. key)
       if type(taken) ~= 'number' or taken >= concurrency then taken = count_slots(key) end
@@ -216,11 +226,11 @@ do
     if rate > 0 then
       starts = rates .. window .. ':' .. key
       if type(try('HLEN', starts)) ~= 'number' then call('DEL', starts) end
-      local left, wait, at = starts_left(starts, rate, window, now_nanos)
-      time = at
+      local left, wait
+      left, wait, time, gone, behind = starts_left(starts, rate, window, now_nanos)
       if left < room then room, again = left, now_ms + math.max(1, wait) end
     end
-    return room, weight, again, concurrency > 0, starts, window, time
+    return room, weight, again, concurrency > 0, starts, rate, window, time, gone, behind
   end
 
   -- Takes up to `count` tasks of the lines, turn by turn, and adds them to `got`. They have left their lines, and have their slots.
@@ -300,7 +310,9 @@ do
               end
               has_slots = true
             end
-            if number > 0 and room[5] then count_starts(room[5], number, room[6], room[7]) end
+            if number > 0 and room[5] then
+              count_starts(room[5], number, latest_start(room[6], room[7], room[8], allowance, room[10]), room[7], room[8], room[9])
+            end
             if waits and room.full then waits = try('ZCARD', lines .. key) ~= 0 end
             if not waits then call('HDEL', shares, key) end
           end
@@ -350,6 +362,15 @@ do
     return turns
   end
 
+  -- What waits in `pending`, `size` tasks, came before the tasks that are added next, and so gets into lines before them. If the last that
+  -- came there has had its turn, so have all.
+  function F.let_first(pending, size)
+    if size == 0 then return end
+    local fields = try('HMGET', task_prefix .. call('LINDEX', pending, '0'), 'msg', 'turn', 'pending_since')
+    if not fields.err and fields[1] and fields[2] and fields[2] == fields[3] then return end
+    spread('RPUSH', pending, reversed(sort_pending(pending)))
+  end
+
   -- Puts tasks that have had their turn into `pending`, before those that wait there; they keep their slots. `ids`: the next one is last.
   function F.keep_turns(pending, ids)
     for i = 1, #ids do
@@ -391,12 +412,10 @@ do
     open_held()
     local turns = sort_pending(pending)
     if #turns > count then
-      local back = {}
+      spread('RPUSH', pending, reversed(turns, count + 1))
       for i = #turns, count + 1, -1 do
-        back[#back + 1] = turns[i]
         turns[i] = nil
       end
-      spread('RPUSH', pending, back)
     end
     local had = #turns
     if had < count then draw(turns, count - had) end
@@ -416,12 +435,9 @@ do
     end
     open_held()
     local turns = sort_pending(pending)
-    local had, back = #turns, {}
+    local had = #turns
     if had < most then draw(turns, most - had) end
-    for i = #turns, 1, -1 do
-      back[#back + 1] = turns[i]
-    end
-    F.keep_turns(pending, back)
+    F.keep_turns(pending, reversed(turns))
     return { had, #turns - had }
   end
 

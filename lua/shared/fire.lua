@@ -1,12 +1,18 @@
 -- Uses shared/delayed-groups.lua
 
-local ENQUEUED, DUPLICATE, CONFLICT, PAST, UNFINISHED = 0, 1, 2, 3, 4
+local ENQUEUED, DUPLICATE, CONFLICT, PAST, UNFINISHED, PAUSED = 0, 1, 2, 3, 4, 5
 local call = redis.call
 
-local known = call('HMGET', KEYS[1], 'mark', 'attempt', 'status', 'task')
+local known = call('HMGET', KEYS[1], 'mark', 'attempt', 'status', 'task', 'fired', 'paused', 'resumed')
+local fired = known[5] or ''
 if known[1] and tonumber(known[1]) >= tonumber(ARGV[4]) then
-  if known[2] == ARGV[5] then return { tonumber(known[3]), known[1] } end
-  return { PAST, known[1] }
+  if known[2] == ARGV[5] then return { tonumber(known[3]), known[1], fired } end
+  return { PAST, known[1], fired }
+end
+if known[6] or (known[7] and tonumber(known[7]) >= tonumber(ARGV[4])) then
+  call('HSET', KEYS[1], 'mark', ARGV[4], 'attempt', ARGV[5], 'status', PAUSED)
+  call('EXPIRE', KEYS[1], ARGV[7])
+  return { PAUSED, ARGV[4], fired }
 end
 
 local route = string.lower(ARGV[9])
@@ -38,7 +44,7 @@ end
 -- Everything is checked. From here on the script writes.
 call('HSET', KEYS[1], 'mark', ARGV[4], 'fired', ARGV[4], 'attempt', ARGV[5], 'status', status)
 call('EXPIRE', KEYS[1], ARGV[7])
-if status ~= ENQUEUED then return { status, ARGV[4] } end
+if status ~= ENQUEUED then return { status, ARGV[4], ARGV[4] } end
 call('HSET', KEYS[1], 'task', ARGV[8])
 if route == 'p' then
   call('HSET', KEYS[5], 'msg', ARGV[10], 'state', 'pending', 'pending_since', ARGV[3])
@@ -64,4 +70,4 @@ if lock then
   call('SET', lock, ARGV[8], 'EX', ttl)
   call('HSET', KEYS[5], 'unique_key', lock)
 end
-return { status, ARGV[4], L and L.parcels() }
+return { status, ARGV[4], ARGV[4], L and L.parcels() }

@@ -8,7 +8,14 @@ local function make_engine()
 end
 
 if script == 'exchangeLinked' or script == 'exchangeFairLinked' then
-  -- Includes shared/only-members.lua
+  local settled = table.remove(ARGV) -- members, see only-members.lua
+  L.ended_steps = table.remove(ARGV)
+  if redis.call('EXISTS', KEYS[14]) == 0 then
+    -- Includes shared/only-members.lua
+  else -- runs
+    function L.prepare() end
+    make_engine()
+  end
 else
   make_engine()
 end

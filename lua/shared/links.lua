@@ -81,7 +81,7 @@ do
   L.has_parts, L.has_waits = false, false
 
   local function set_lazy(metatable)
-    for _, list in ipairs({ L.on, L.tell, L.due, L.audits, L.afterwards }) do
+    for _, list in ipairs({ L.on, L.tell, L.due, L.audits, L.afterwards, L.grants, L.granted }) do
       setmetatable(list, metatable)
     end
   end
@@ -96,7 +96,7 @@ do
     set_lazy(lazy)
   end
 
-  -- What watchers, marks and tasks that wait need, and no more.
+  -- What watchers, marks, tasks that wait and offers need, and no more.
   local function load_waits()
     if L.has_waits then return end
     L.load_parts()
@@ -106,6 +106,7 @@ do
     -- Includes shared/unseen.lua
     -- Includes shared/new-tasks.lua
     -- Includes shared/waits.lua
+    -- Includes shared/offers.lua
   end
 
   -- For those that go through a list, where nothing is asked for by its name.

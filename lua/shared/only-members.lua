@@ -2,8 +2,8 @@
 -- a batch than that further members succeed: most exchanges of a large batch. The engine costs more to make than all of that. Whatever
 -- else holds is left to it. Part of linked.lua.
 --
--- The last argument has the members of batches that are done and near each other, packed, as far as the caller knows: of each batch its
--- id, how many, and the bits of their numbers from which byte on, as parts.lua has them; empty when there are none.
+-- `settled` has the members of batches that are done and near each other, packed, as far as the caller knows: of each batch its id, how many,
+-- and the bits of their numbers from which byte on, as parts.lua has them; empty when there are none.
 do
   local call, try, byte = redis.call, redis.pcall, string.byte
   local MOST_BATCHES = 20
@@ -11,8 +11,6 @@ do
 
   -- Of each batch of this place, false or the queue where it lives, as far as it was read; those whose members have ended.
   local homes, ends = {}, {}
-  local settled = table.remove(ARGV)
-  L.ended_steps = table.remove(ARGV)
   local opened
 
   local function leave()
@@ -26,7 +24,7 @@ do
     opened = { task_prefix, now, now_nanos }
     L.base = string.sub(task_prefix, 1, -3)
     local links = L.base .. 'links'
-    if call('HLEN', links) > MOST_BATCHES or call('EXISTS', L.base .. 'running') == 1 then return leave() end
+    if call('HLEN', links) > MOST_BATCHES then return leave() end
     local fields = call('HGETALL', links)
     for i = 1, #fields, 2 do
       if fields[i + 1] ~= '1' then return leave() end

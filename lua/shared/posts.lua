@@ -9,7 +9,7 @@ do
   local queue, head, tail = {}, 1, 0
   local posted, positions = L.posted, {}
 
-  L.on, L.tell, L.due, L.audits, L.afterwards = {}, {}, {}, {}, {}
+  L.on, L.tell, L.due, L.audits, L.afterwards, L.grants, L.granted = {}, {}, {}, {}, {}, {}, {}
 
   local function store(to, field, text, data)
     call('HSET', L.outbox, field, cmsgpack.pack({ to, text, data, L.seconds }))

@@ -72,16 +72,18 @@ do
     begin(run, due)
   end
 
-  -- A parcel that asks for a task and has not left is taken back by a drop, and answers a probe. `again`: see R.watcher_of.
-  local function post(body, name, queue, again)
+  -- A probe offers what was not granted; a drop takes back an offer. `again`: see R.watcher_of.
+  local function post(body, name, queue, run, again)
     local id, to = R.task_of(body.run, name), queue ~= '' and queue or L.place
-    local release, w = queue .. ' release ' .. id, R.watcher_of({ id = body.run, since = body.since }, name, again)
+    local w = R.watcher_of({ id = body.run, since = body.since }, name, again)
     if body.what ~= 'probe' then
-      if queue ~= '' then call('HDEL', L.outbox, release) end
-      L.post(to, 'drop ' .. id, { kind = 'drop', id = id, w = w, what = body.what }, '')
-    elseif queue == '' or call('HEXISTS', L.outbox, release) == 0 then
-      L.post(to, 'probe ' .. id, { kind = 'probe', id = id, w = w }, '')
+      local offered = L.name_of_step({ run = body.run, step = name, since = body.since, again = again })
+      L.take_back(to, 'step', offered)
+      return L.post(to, 'drop ' .. id, { kind = 'drop', id = id, w = w, what = body.what, offered = offered, home = L.place }, '')
     end
+    local granted = run and run.steps[name] and R.is_granted(run, name) or 'yes'
+    if granted == 'yes' then L.post(to, 'probe ' .. id, { kind = 'probe', id = id, w = w }, '') end
+    if granted == 'no' then R.offer(run, name) end
   end
 
   -- Posts to the tasks of these steps, wherever they are. `what`: `probe`, or what L.on.drop does. The run may be deleted meanwhile.
@@ -102,7 +104,7 @@ do
     local run = R.load(body.run, names)
     for i = 1, #list, 2 do
       local step = run and run.steps[list[i]]
-      post(body, list[i], list[i + 1], step and R.times_again(step))
+      post(body, list[i], list[i + 1], run, step and R.times_again(step))
     end
   end
 end

@@ -142,7 +142,64 @@ do
   -- The tasks of steps that begin and have something special, as L.create takes them, with `run` (its id) and `step`.
   local beginning = {}
 
-  -- Lets a step begin: its task is created here, or a parcel asks its queue for it. `again`: it has had one, see L.on.release.
+  -- The task of a step that has begun, as L.create takes it, without its message.
+  local function special_task(run, name)
+    local step = run.steps[name]
+    local graph = R.graph(step)
+    local task = { id = R.task_of(run.id, name), uniqueKey = graph.u, uniqueTtl = graph.l }
+    task.watchers = { R.watcher_of(run, name, R.times_again(step)), graph.k }
+    local at = graph.a or 0
+    if graph.y and graph.y > 0 then at = math.max(at, math.ceil((step.ready_at + graph.y) / 1000)) end
+    if at * 1000 > L.millis then task.processAt = at end
+    return task
+  end
+
+  -- Of a step whose task another place creates, or one that is run again: which of its attempts this is, and for which nonce it was granted.
+  local function grant_field(name)
+    return 'g:' .. name
+  end
+
+  local function attempt_of(step)
+    return (R.times_again(step) or 0) .. ' '
+  end
+
+  local function about_step(run, name)
+    return { run = run.id, since = R.watcher_of(run, name).since, step = name, again = R.times_again(run.steps[name]) }
+  end
+
+  -- Has the queue of a step create its task, or run it again, once.
+  function R.offer(run, name)
+    L.offer_step(R.queue_of(run.steps[name]) or L.place, about_step(run, name))
+  end
+
+  -- Whether the queue of a step has been granted its task: 'no', 'soon' when that is on its way, 'yes' also when it needs no grant.
+  function R.is_granted(run, name)
+    local step = run.steps[name]
+    local queue = R.queue_of(step)
+    if not queue and not R.times_again(step) then return 'yes' end
+    local kept, attempt = call('HGET', run.key, grant_field(name)) or '', attempt_of(step)
+    if string.sub(kept, 1, #attempt) ~= attempt then return 'no' end
+    return L.is_granting(queue or L.place, 'step', L.name_of_step(about_step(run, name))) and 'soon' or 'yes'
+  end
+
+  L.grants.step = function(about, nonce)
+    local name = about.step
+    local run = R.load(about.run, { name })
+    local step = run and run.steps[name]
+    if not step or run.state == 'c' or R.watcher_of(run, name).since ~= about.since or R.times_again(step) ~= about.again then return nil end
+    if step.state ~= 'r' and step.state ~= 'a' then return nil end
+    local field, attempt = grant_field(name), attempt_of(step)
+    local kept = call('HGET', run.key, field) or ''
+    if kept == attempt .. nonce then return true end
+    if string.sub(kept, 1, #attempt) == attempt then return nil end
+    call('HSET', run.key, field, attempt .. nonce)
+    local stored = call('HMGET', run.key, 'v:' .. name, 'e:' .. name)
+    -- What was refused before has no task.
+    local again = about.again and stored[2] ~= R.REFUSED.duplicate and stored[2] ~= R.REFUSED.conflict
+    return { task = special_task(run, name), again = again or nil }, stored[1] or ''
+  end
+
+  -- Lets a step begin: its task is created here, or offered to its queue. `again`: it has had one, which runs again.
   function R.begin(run, name, message, again)
     local step = run.steps[name]
     local now, id = L.millis, R.task_of(run.id, name)
@@ -151,17 +208,10 @@ do
     if not message and not again then return R.end_step(run, name, false, 'its message is lost', '', now) end
     R.read_more(run, { name }, 'd')
     if step.plain and not again then return L.begin_plain(run.id, name, id, message, L.hint(R.pack_counts(run), R.pack_step(step), L.neighbours(step.d or ''))) end
-    local graph = R.graph(step)
-    local at = graph.a or 0
-    if graph.y and graph.y > 0 then at = math.max(at, math.ceil((now + graph.y) / 1000)) end
-    local task = { id = id, uniqueKey = graph.u, uniqueTtl = graph.l, watchers = { R.watcher_of(run, name, R.times_again(step)), graph.k } }
-    if at * 1000 > now then task.processAt = at end
-    if graph.q or again then
-      L.post(graph.q or L.place, 'release ' .. id, { kind = 'release', task = task, again = again }, message or '')
-    else
-      task.message, task.run, task.step = message, run.id, name
-      beginning[#beginning + 1] = task
-    end
+    if R.graph(step).q or again then return R.offer(run, name) end
+    local task = special_task(run, name)
+    task.message, task.run, task.step = message, run.id, name
+    beginning[#beginning + 1] = task
   end
 
   -- Creates the tasks of steps that begin here. One that cannot be created has failed.
@@ -222,9 +272,7 @@ do
       if step and refused then
         if step.state == 'r' or step.state == 'a' then R.set(run, 'v:' .. name, list[i + 3]) end
       elseif step and not step.plain then
-        local queue = R.graph(step).q
-        -- The parcel that asked for its task has arrived, whether or not anybody has noticed.
-        if queue then call('HDEL', L.outbox, queue .. ' release ' .. R.task_of(id, name)) end
+        if R.graph(step).q then table.insert(run.gone, grant_field(name)) end
       end
       if step then R.end_step(run, name, list[i + 1], list[i + 2], not refused and list[i + 3] or '', list[i + 4]) end
     end

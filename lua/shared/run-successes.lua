@@ -11,43 +11,44 @@ do
   L.runs = R
   -- What the id of a member of a batch begins with.
   local BATCH = byte('b')
-  -- Where the counts have the steps that are ready and that have failed, when the run has ended, and when it has started and how many steps
-  -- it has.
-  local BEGUN_AT, FAILED_AT, BAD_AT, ENDED_AT, STARTED_AT = 6, 10, 14, 18, 26
-  -- Where STEP of runs.lua has the policy, the flags, when it was ready, and how many steps before it have not ended and have failed.
-  local POLICY_AT, FLAGS_AT, READY_END, OPEN_AT = 10, 11, 19, 20
-  -- Where L.hint has what STEP has of this step, and the names.
-  local HINT_STEP, HINT_NAMES = 13, 23
-  local RUNNING, READY, WAITING = byte('r'), byte('r'), byte('w')
+  -- Where the counts have the steps that have failed, when the run has ended, and when it has started and how many steps it has.
+  local FAILED_AT, BAD_AT, ENDED_AT, STARTED_AT = 10, 14, 18, 26
+  -- Where STEP of runs.lua has the policy and the flags, and where what it has of when the step was ready ends.
+  local POLICY_AT, READY_END = 10, 19
+  -- The counts: state, open steps, ready ones, then failed ones and the end, then the start and the number of steps. And STEP: state, policy and
+  -- flags, how many steps before it have not ended and have failed.
+  local COUNTS, WAITING_STEP = '<c1I4I4c16c12', '<c1xxxxxxxxc2xxxxxxxxI4I4'
   -- What STEP ends with, of a step that waits for none; what the counts have of failed steps and of the end, while there are none; what
   -- they begin with when all have succeeded.
   local WAITS_FOR_NONE, NONE, DONE = string.rep('\0', 8), string.rep('\0', 16), 's' .. string.rep('\0', 8)
-  -- How STEP waits for one more step, and none has failed; how many steps have begun, when there is none.
-  local LAST_OPEN, NO_STEP = '\1' .. string.rep('\0', 7), string.rep('\0', 4)
+  -- How many steps have failed, when there is none.
+  local NO_STEP = string.rep('\0', 4)
   -- How many ends of one run are dealt with at once.
   local MOST = 400
-  -- L.hint is no longer than 255 bytes.
-  local LONGEST_NAMES = 232
-  -- Room for what several steps of a run write: a list with room costs less than one that grows.
-  local ROOM, NOTHING = 48, {}
+  -- L.hint is no longer than 255 bytes, and has so many before the names.
+  local LONGEST_NAMES, HINT_HEAD = 232, 22
+  local NOTHING = {}
 
-  -- What STEP of runs.lua begins with: succeeded now, without and with a result, ready; and when it is ready: now.
-  local succeeded, with_result, ready, since
+  -- What STEP of runs.lua begins with, when a step is ready; and when it is: now.
+  local ready, since
 
   local function prepare()
-    if succeeded then return end
-    since = pack('<d', L.millis)
-    succeeded, with_result, ready = 's' .. since, 'S' .. since, 'r' .. string.rep('\0', 8)
+    if ready then return end
+    since, ready = pack('<d', L.millis), 'r' .. string.rep('\0', 8)
   end
 
   -- Steps that begin, as L.create_plain takes them: with run and step; and how many values these are.
   local begun, length = {}, 0
 
+  local function begin(id, link, message, run, step)
+    local list, n = begun, length
+    list[n + 1], list[n + 2], list[n + 3], list[n + 4], list[n + 5] = id, link, message, run, step
+    length = n + 5
+  end
+
   -- Lets a step begin whose task is one of this place with nothing special. `hint`: L.hint.
   function L.begin_plain(run, step, id, message, hint)
-    local list, n = begun, length
-    list[n + 1], list[n + 2], list[n + 3], list[n + 4], list[n + 5] = id, L.step_link(run, step, hint), message, run, step
-    length = n + 5
+    begin(id, L.step_link(run, step, hint), message, run, step)
   end
 
   local function refuse(run, step, status)
@@ -78,85 +79,41 @@ do
     return start and start <= LONGEST_NAMES + 1 and '\0' .. sub(d, 1, start - 1) or ''
   end
 
-  -- A list of each run with steps that have succeeded, in order, and by its id: the id, what the ids of its tasks begin with, the L.hint of the
-  -- first step, and when there are others behind it a list of those, each with the position where its steps begin; from FIRST on what is to
-  -- be written: field and value each, four per step.
-  local lists, by_run, count = {}, {}, 0
-  local FIRST = 5
-
-  -- The list of a run with `more` further steps that have succeeded, and how long it is.
-  local function list_of(run, prefix, hint, more)
-    local list = by_run[run]
-    if list then
-      local others, length = list[4], #list
-      if (others and others[#others - 1] or list[3]) ~= hint then
-        others = others or {}
-        list[4] = others
-        others[#others + 1], others[#others + 2] = hint, length + 1
-      end
-      return list, length
-    end
-    if more > 1 then
-      list = { unpack(NOTHING, 1, ROOM) }
-      list[1], list[2], list[3], list[4] = run, prefix, hint, false
-    else
-      list = { run, prefix, hint, false, nil, nil, nil, nil }
-    end
-    count = count + 1
-    by_run[run], lists[count] = list, list
-    return list, FIRST - 1
-  end
+  -- The steps whose tasks have just succeeded, as far as the caller knows, packed: '1' when there may be others, '2' when there are none, and
+  -- some are marked; how many they are; then per run six values (HEAD): its id, when it has started and how many steps it has, as the
+  -- counts have it, what the ids of the tasks begin with, what L.neighbours says of the steps, how many they are, and a mark: '1' when others of
+  -- this run have other steps next to them, else '2' when some have no result; and four per step, as they are written.
+  local taken
+  local HEAD = 6
 
   -- The id of the task of a step: `prefix` is what those of its run begin with.
   local function task_of(prefix, name)
     return prefix .. (find(name, '/', 1, true) and string.gsub(name, '/', '~') or name)
   end
 
-  -- The steps whose tasks have just succeeded, as far as the caller knows, packed: '1' when there may be others; then per run its id, the L.hint of
-  -- the steps, what the ids of the tasks begin with, how many there are, and field and result of each. Takes those of them that
-  -- `ids`, if given, has by the ids of their tasks, and notes them there.
-  local function take_steps(steps, ids)
-    local at = 2
-    while at < #steps do
-      local run, hint, prefix, more = steps[at], steps[at + 1], steps[at + 2], tonumber(steps[at + 3])
-      local how, without, with = sub(hint, HINT_STEP, HINT_NAMES - 1) .. WAITS_FOR_NONE, nil, nil
-      local list, length
-      for from = at + 4, at + 2 + 2 * more, 2 do
-        local field, result = steps[from], steps[from + 1]
-        local id = (ids or result == '') and task_of(prefix, sub(field, 3))
-        if not ids or ids[id] == false then
-          if not list then list, length = list_of(run, prefix, hint, more) end
-          if result == '' then result = L.result_of(id) end
-          local ended
-          if result == '' then
-            without = without or succeeded .. how
-            ended = without
-          else
-            with = with or with_result .. how
-            ended = with
-          end
-          list[length + 1], list[length + 2], list[length + 3], list[length + 4] = field, ended, 'v' .. sub(field, 2), result
-          length = length + 4
-          if ids then ids[id] = true end
+  -- What deals with those that are not that simple: see gathered-steps.lua.
+  local G, gathered
+
+  -- While their tasks are there: who has no result may have stored one. Gathers those with the mark '1'.
+  local function see_marked(steps)
+    local at, size = 3, #steps
+    repeat
+      local stop = at + HEAD + 4 * steps[at + 4]
+      if steps[at + 5] == '1' then
+        gathered().gather(steps, at)
+      elseif steps[at + 5] == '2' then
+        for from = at + HEAD, stop - 1, 4 do
+          local result = steps[from + 3] == '' and L.result_of(task_of(steps[at + 2], sub(steps[from], 3))) or ''
+          if result ~= '' then steps[from + 1], steps[from + 3] = 'S' .. sub(steps[from + 1], 2), result end
         end
       end
-      at = at + 4 + 2 * more
-    end
+      at = stop
+    until at > size
   end
 
   -- Whether the hash of a task says that it is a step.
   local function is_step(id)
     return L.has_runs and type(try('HGET', L.task_prefix .. id, 'step')) == 'string'
-  end
-
-  -- How many steps these are.
-  local function count_steps(steps)
-    local at, n = 2, 0
-    while at < #steps do
-      local more = tonumber(steps[at + 3])
-      n, at = n + more, at + 4 + 2 * more
-    end
-    return n
   end
 
   -- The first `size` of these tasks have ended; those with false, or a text as their result, in `details` have just succeeded. Deals with members
@@ -169,19 +126,21 @@ do
     end
     prepare()
     local steps = L.ended_steps ~= '' and cmsgpack.unpack(L.ended_steps) or NOTHING
-    local watched, known = L.read_links(all, size), count_steps(steps)
-    if known == size and not watched and not lost then
-      take_steps(steps)
-      return NOTHING, NOTHING
-    end
-    local ids = nil
-    if known > 0 then
+    local watched, ids = L.read_links(all, size), nil
+    if not watched and not lost and steps[2] and steps[1] ~= '1' then
+      taken = steps
+      if steps[1] ~= '' then see_marked(steps) end
+      if steps[2] == tostring(size) then return NOTHING, NOTHING end
+    elseif steps[3] then
       ids = {}
       for i = 1, size do
         local id, detail = all[i], details[i]
         if not (watched and watched[id]) and type(detail) ~= 'table' then ids[id] = false end
       end
-      take_steps(steps, ids)
+      local at = 3
+      repeat
+        at = gathered().gather(steps, at, ids)
+      until at > #steps
     end
     local left, left_details, n, members = {}, {}, 0, false
     local unknown = steps[1] == '1'
@@ -220,44 +179,31 @@ do
     return names
   end
 
-  -- The names of the steps after the ended ones of a run, the fields to read, and how many of the ended ones are before each, by name (nil:
-  -- all). `rest`: what the counts end with. nil when the links differ in that, or when the names are many.
-  local function find_following(list, rest)
-    local hint, more = list[3], list[4]
-    if not more then
-      local text = sub(hint, HINT_NAMES)
-      local names = read_names(text)
-      return names, fields_after[text]
+  -- Of steps with these names next to them, of which at most one comes after them: its name (or false), two fields of the run to read, and what the
+  -- id of its task ends with. false when there are more, or when they are not known.
+  local afters = {}
+
+  local function find_after(text)
+    local after = afters[text]
+    if after == nil then
+      local names, fields = read_names(text), fields_after[text]
+      local name = names and names[1]
+      after = names and not names[2] and { name or false, fields[2], fields[3], name and task_of('', name) } or false
+      afters[text] = after
     end
-    local all, counts, fields, from = { nil }, {}, { 'c', nil, nil }, FIRST
-    for i = 1, #more + 1, 2 do
-      local to, names = more[i + 1] or #list + 1, read_names(sub(hint, HINT_NAMES))
-      if not names or sub(hint, 1, HINT_STEP - 1) ~= rest then return nil end
-      for j = 1, #names do
-        local name = names[j]
-        if not counts[name] then
-          local n = #all + 1
-          all[n], counts[name], fields[2 * n], fields[2 * n + 1] = name, 0, 's:' .. name, 'v:' .. name
-        end
-        counts[name] = counts[name] + (to - from) / 4
-      end
-      hint, from = more[i], to
-    end
-    if not all[1] then fields[2] = 'o' end
-    return all, fields, counts
+    return after
   end
 
-  -- Whether the steps to write are ready. Only where a step of the run has failed, somebody may have damaged one that still has a task.
-  local function are_ready(key, list)
-    local fields = {}
-    for i = FIRST, #list, 4 do
-      fields[#fields + 1] = list[i]
+  -- The byte of a link for the size of L.hint, by the size of the names in it.
+  local sizes = {}
+
+  local function size_of(length)
+    local text = sizes[length]
+    if not text then
+      text = string.char(HINT_HEAD + length)
+      sizes[length] = text
     end
-    local steps = call('HMGET', key, unpack(fields))
-    for i = 1, #steps do
-      if not steps[i] or #steps[i] ~= STEP_SIZE or byte(steps[i]) ~= READY then return false end
-    end
-    return true
+    return text
   end
 
   -- Until when a run is kept that ends now, by the text of its options.
@@ -295,113 +241,90 @@ do
     L.note_run(id, options, counts)
   end
 
-  -- What apply does, when one step has ended and one comes after it, as in a chain: the same without tables. Returns nil, and has written
-  -- nothing, when it is not that simple.
-  local function apply_one(list, key, rest)
-    local hint = list[3]
-    local stop = find(hint, '\0', HINT_NAMES + 1, true)
-    if not stop or stop == HINT_NAMES + 1 or (byte(hint, stop + 1) or 0) ~= 0 then return nil end
-    local name = sub(hint, HINT_NAMES + 1, stop - 1)
-    local after = 's:' .. name
-    local values = try('HMGET', key, 'c', after, 'v:' .. name)
+  function gathered()
+    if G then return G end
+    G = {}
+    -- Includes shared/gathered-steps.lua
+    return G
+  end
+
+  -- Writes what follows from the ends of the steps from a head in `taken`, when at most one step comes after them: most ends are such. `after`: see
+  -- find_after. Returns false, and has written nothing, when another step has failed, and nil when this is not all there is to it.
+  local function apply_plainly(steps, at, ended, after)
+    local id, rest, prefix = steps[at], steps[at + 1], steps[at + 2]
+    local key = L.base .. 'run:' .. id
+    local name, link = after[1], nil
+    local values = name and try('HMGET', key, 'c', after[2], after[3]) or try('HMGET', key, 'c', 'o')
     local c, waiting, message = values[1], values[2], values[3]
-    if not c or byte(c) ~= RUNNING or sub(c, STARTED_AT) ~= rest then return false end
-    if sub(c, FAILED_AT, STARTED_AT - 1) ~= NONE then return nil end
-    if not waiting or not message or #waiting < STEP_SIZE or byte(waiting) ~= WAITING then return false end
-    if sub(waiting, OPEN_AT, STEP_SIZE) ~= LAST_OPEN or byte(waiting, FLAGS_AT) < PLAIN then return nil end
-    local open, begun = unpack_bytes('<I4', c, 2), sub(c, BEGUN_AT, FAILED_AT - 1)
-    if open < 1 or begun == NO_STEP then return nil end
-    local how = sub(waiting, POLICY_AT, FLAGS_AT) .. since
-    c = pack('<c1I4', 'r', open - 1) .. begun .. NONE .. rest
-    call('HSET', key, 'c', c, list[5], list[6], list[7], list[8], after, ready .. how .. WAITS_FOR_NONE)
-    L.begin_plain(list[1], name, task_of(list[2], name), message, rest .. how .. sub(waiting, STEP_SIZE + 1))
-    return true
-  end
-
-  -- Returns false, and has written nothing, when this is not all there is to it.
-  local function apply(list)
-    local id, set, n, rest = list[1], list, #list, sub(list[3], 1, HINT_STEP - 1)
-    local key, ended = L.base .. 'run:' .. id, (n - FIRST + 1) / 4
-    if ended > MOST or rawget(R, 'is_read') and R.is_read(id) then return false end
-    if ended == 1 then
-      local done = apply_one(list, key, rest)
-      if done ~= nil then return done end
-    end
-    local names, fields, counts = find_following(list, rest)
-    local values = names and #fields <= 2 * MOST and try('HMGET', key, unpack(fields))
-    if not values or values.err then return false end
-    local c = values[1]
-    if not c or byte(c) ~= RUNNING or sub(c, STARTED_AT) ~= rest then return false end
-    local failed = sub(c, FAILED_AT, STARTED_AT - 1)
-    if failed ~= NONE and not are_ready(key, list) then return false end
-    local open, begun = unpack_bytes('<I4I4', c, 2)
-    if begun < ended or open < begun then return false end
-    open, begun = open - ended, begun - ended
-
-    local begins, m, at = nil, 0, 2
-    for i = 1, #names do
-      local name, step = names[i], values[at]
-      if not step or #step < STEP_SIZE or byte(step) ~= WAITING then return false end
-      local waits, bad = unpack_bytes('<I4I4', step, OPEN_AT)
-      waits = waits - (counts and counts[name] or ended)
-      set[n + 1] = fields[at]
-      if waits > 0 then
-        set[n + 2] = sub(step, 1, OPEN_AT - 1) .. pack('<I4I4', waits, bad) .. sub(step, STEP_SIZE + 1)
-      elseif waits < 0 or bad > 0 or not values[at + 1] or byte(step, FLAGS_AT) < PLAIN then
-        return false
+    if not c or #c ~= R.COUNTS_SIZE then return nil end
+    local state, open, ready_now, none, start = unpack_bytes(COUNTS, c)
+    if state ~= 'r' or start ~= rest or ready_now < ended or open < ready_now then return nil end
+    if none ~= NONE then return false end
+    open, ready_now = open - ended, ready_now - ended
+    if not name then
+      if ready_now > 0 then
+        c = pack(COUNTS, 'r', open, ready_now, NONE, rest)
+      elseif open > 0 then
+        return nil
       else
-        local how = sub(step, POLICY_AT, FLAGS_AT) .. since
-        set[n + 2] = ready .. how .. WAITS_FOR_NONE
-        begins = begins or { nil, nil, nil }
-        begins[m + 1], begins[m + 2], begins[m + 3] = name, values[at + 1], rest .. how .. sub(step, STEP_SIZE + 1)
-        begun, m = begun + 1, m + 3
+        c = DONE .. sub(NONE, 9) .. since .. rest
       end
-      n, at = n + 2, at + 2
+      call('HSET', key, 'c', c, unpack(steps, at + HEAD, at + HEAD - 1 + 4 * ended))
+      if ready_now == 0 then note_success(id, waiting or '{}', c, prefix) end
+      return true
     end
-
-    local options = begun == 0 and (values[2] or '{}')
-    if not options then
-      c = pack('<c1I4I4', 'r', open, begun) .. failed .. rest
-    elseif names[1] or open > 0 or unpack_bytes('<I4', c, BAD_AT) > 0 then
-      return false
+    if not waiting or #waiting < STEP_SIZE then return nil end
+    local before, how, waits, bad = unpack_bytes(WAITING_STEP, waiting)
+    waits = waits - ended
+    if before ~= 'w' or waits < 0 then return nil end
+    if waits > 0 then
+      if ready_now == 0 then return nil end
+      waiting = pack('<c19I4I4', waiting, waits, bad) .. sub(waiting, STEP_SIZE + 1)
+    elseif bad > 0 or not message or byte(how, 2) < PLAIN then
+      return nil
     else
-      c = DONE .. sub(c, FAILED_AT, ENDED_AT - 1) .. since .. rest
+      local names = sub(waiting, STEP_SIZE + 1)
+      waiting, ready_now = ready .. how .. since .. WAITS_FOR_NONE, ready_now + 1
+      link = 'r' .. size_of(#names) .. id .. '\0' .. rest .. how .. since .. names .. after[2]
     end
-    set[n + 1], set[n + 2] = 'c', c
-    call('HSET', key, unpack(set, FIRST, n + 2))
-    if options then note_success(id, options, c, list[2]) end
-    for i = 1, m, 3 do
-      local name = begins[i]
-      L.begin_plain(id, name, task_of(list[2], name), begins[i + 1], begins[i + 2])
-    end
+    c = pack(COUNTS, 'r', open, ready_now, NONE, rest)
+    call('HSET', key, 'c', c, after[2], waiting, unpack(steps, at + HEAD, at + HEAD - 1 + 4 * ended))
+    if link then begin(prefix .. after[4], link, message, id, name) end
     return true
   end
 
-  -- Leaves these ends to run-steps.lua, unless the run is a later one of this id. What apply has added is not an end.
-  local function leave(list, length)
-    local c = try('HGET', L.base .. 'run:' .. list[1], 'c')
-    if type(c) == 'string' and #c == R.COUNTS_SIZE and sub(c, STARTED_AT, STARTED_AT + 7) ~= sub(list[3], 1, 8) then return end
-    for at = FIRST, length, 4 do
-      R.post_end(list[1], sub(list[at], 3), true, nil, list[at + 3])
-    end
+  -- Goes on at state.at, behind what was gathered, and gathers what is not that simple.
+  local function apply_taken(steps, state, size)
+    local at, may_be_read = state.at, rawget(R, 'is_read')
+    repeat
+      local more = steps[at + 4]
+      local ended = more == '1' and 1 or tonumber(more)
+      state.at = at
+      if steps[at + 5] ~= '1' then
+        local after, done = not may_be_read and find_after(steps[at + 3]), false
+        if after and ended <= MOST then done = apply_plainly(steps, at, ended, after) end
+        if not done then gathered().gather(steps, at, nil, done == nil) end
+      end
+      at = at + HEAD + 4 * ended
+    until at > size
+    state.at = at
   end
 
-  local function apply_from(first, state)
-    for i = first, count do
-      local list = lists[i]
-      state.at, state.length = i, #list
-      if not apply(list) then leave(list, state.length) end
+  local function apply_all_taken(steps)
+    local size, state = #steps, { at = 3 }
+    while state.at <= size do
+      local _, problem = L.guard(apply_taken, steps, state, size)
+      if problem then state.at = gathered().gather(steps, state.at) end
     end
   end
 
   function L.apply_successes()
-    if count == 0 then return end
-    local state = { at = 0, length = 0 }
-    repeat -- where the record of one run is damaged, goes on behind it
-      local _, problem = L.guard(apply_from, state.at + 1, state)
-      if problem then leave(lists[state.at], state.length) end
-    until state.at >= count
-    lists, by_run, count = {}, {}, 0
+    if taken then
+      local steps = taken
+      taken = nil
+      apply_all_taken(steps)
+    end
+    if G then G.apply() end
     L.create_begun()
   end
 end

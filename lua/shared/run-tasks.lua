@@ -45,21 +45,21 @@ do
   end
 
   -- Creates the task of a step; the run is notified when there cannot be one. A task that notifies the run already is this one. `again`:
-  -- the step has failed; its task runs again if it is there, or is on its way.
-  L.on.release = function(body, data)
-    local task, w = body.task, body.task.watchers[1]
+  -- the step has failed; its task runs again if it is there.
+  L.granted.step = function(what, message)
+    local task, w = what.task, what.task.watchers[1]
     local list, at = watchers_for(task.id, w)
-    if body.again then
+    if what.again then
       local state = try('HGET', L.task_prefix .. task.id, 'state')
       local is_new = not at or is_later(w, list[at]) -- it may have been run, and have failed, since
       if state == 'archived' and is_new and call('ZREM', L.archived, task.id) == 1 then L.make_pending(task.id) end
-      if state or data == '' then return L.on.probe({ id = task.id, w = w }) end
+      if state or message == '' then return L.on.probe({ id = task.id, w = w }) end
     elseif at then
       return
     end
-    task.message = data
+    task.message = message
     local status = L.create(task)
-    if status ~= 'enqueued' then tell_run(w, false, R.REFUSED[status], data, true) end
+    if status ~= 'enqueued' then tell_run(w, false, R.REFUSED[status], message, true) end
   end
 
   -- Makes sure that the task of a step notifies its run of its end, and answers at once when it has ended. What is on the way already answers.
@@ -100,6 +100,7 @@ do
   L.on.drop = function(body)
     local id = body.id
     local list, at, told = watchers_for(id, body.w)
+    L.forget_offer(body.home, 'step', body.offered)
     if not at then
       -- It was never created: the parcel that asks for it was taken back.
       local key = L.task_prefix .. id

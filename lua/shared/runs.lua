@@ -7,7 +7,8 @@
 --   d: the names of the steps after it, a NUL behind each; when there are steps before it, a NUL and their names in the same way; then JSON
 --      { n position, t type, q queue (left out: this one), y delay, a processAt, u lock, l its TTL, k the watcher for its mark, r how often it
 --      was run again }
---   v: its message until it succeeds, then its result (empty: none); e: the error
+--   v: its message until it succeeds, then its result (empty: none); e: the error; g: when another place creates its task, or it was run again: how
+--      often, a blank, and the nonce for which that was granted, see offers.lua
 -- States: w waiting, r ready, a ready again after a failure, s succeeded, S succeeded with a result, f failed, x cancelled.
 -- Policies: c cancel, r run, w wait.
 -- Times are milliseconds, 0 when there is none. What a script changes is kept in tables, and written once, by R.flush.

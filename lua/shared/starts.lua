@@ -1,44 +1,61 @@
--- Counts how many tasks start in a window of time, in 40 parts of it. The oldest part counts whole, so that no window ever
--- holds too many. `key` is a hash of counts by number of the part, and of the time of the last count.
+-- Counts how many tasks start in a window of time. `key` is a hash of counts by the time, in milliseconds, at which these tasks start at
+-- the latest, and of the time of the last count. What is counted at a time counts until the window after it is over: so no window ever
+-- holds too many, as long as a task that does not start in time gives its start up. Up to 40 starts have times of their own; of more, those of a 40th of the window
+-- share the last of its times.
 -- Callers' clocks differ, and may be set back. So the time is that of the last count, plus what has passed since by Redis'
--- own clock; only a caller that is ahead of that moves it forward, once. For this the key outlives what it counts.
-local EXTRA_TTL_MS = 3600000
+-- own clock; only a caller that is ahead of that by more than TOLERANCE_MS (a 40th of a short window) moves it forward, once. Where they differ
+-- by less (one that is behind by a 40th of the window at most), what counts is decided by the earlier one, and what does not start at once is counted by the later one. For this the key outlives what it counts.
+local EXTRA_TTL_MS, TOLERANCE_MS = 3600000, 25
 
--- Returns how many more may start, milliseconds until more may, and the time in milliseconds. `now`: nanoseconds as text.
+-- Returns how many more may start, milliseconds until more may, the time in milliseconds, what of the hash no longer counts, by how much the time
+-- is behind, and how many more may start when more may. `now`: nanoseconds as text.
 local function starts_left(key, most, window, now)
-  local part, time = math.ceil(window / 40), tonumber(string.sub(now, 1, -7))
-  local left, counts, last = most, redis.call('HGETALL', key), nil
+  local time = tonumber(string.sub(now, 1, -7))
+  local left, counts, last, behind = most, redis.call('HGETALL', key), nil, 0
   for i = 1, #counts, 2 do
     if counts[i] == 'last' then last = tonumber(counts[i + 1]) end
   end
   if last then
     local lives = redis.call('PTTL', key)
-    local known = lives < 0 and last or last + math.max(0, 42 * part + EXTRA_TTL_MS - lives)
-    if known - time > part then time = known end -- a smaller difference is within the error of the parts
-  end
-  local current = math.floor(time / part)
-  local oldest = current
-  for i = 1, #counts, 2 do
-    local at = tonumber(counts[i])
-    if at and at >= current - 40 then
-      left = left - math.floor(tonumber(counts[i + 1]) or 0)
-      oldest = math.min(oldest, at)
+    local known = lives < 0 and last or last + math.max(0, 2 * window + EXTRA_TTL_MS - lives)
+    local tolerance = math.ceil(window / 40)
+    if time > known and time <= known + math.min(TOLERANCE_MS, tolerance) then
+      time, behind = known, time - known
+    elseif known > time + tolerance then
+      time = known
+    elseif known > time then
+      behind = known - time
     end
   end
-  return math.max(0, left), (oldest + 41) * part - time, time
+  local oldest, fewer, gone = nil, 0, {}
+  for i = 1, #counts, 2 do
+    local at = tonumber(counts[i])
+    if at and at + window > time then
+      local count = math.floor(tonumber(counts[i + 1]) or 0)
+      left = left - count
+      if count > 0 and (not oldest or at < oldest) then
+        oldest, fewer = at, count
+      end
+    elseif counts[i] ~= 'last' and counts[i] ~= 'saving' then
+      gone[#gone + 1] = counts[i]
+    end
+  end
+  return math.max(0, left), (oldest or time) + window - time, time, gone, behind, fewer
 end
 
--- `time`: as `starts_left` returned it.
-local function count_starts(key, number, window, time)
-  local call, part = redis.call, math.ceil(window / 40)
-  local current = math.floor(time / part)
-  local parts = call('HKEYS', key)
-  for i = 1, #parts do
-    local at = tonumber(parts[i])
-    if not at or at < current - 40 then call('HDEL', key, parts[i]) end
-  end
+-- When a task starts at the latest. `allowance`: for how many milliseconds after the count it may; `time` and `behind`: as `starts_left` returned them.
+local function latest_start(most, window, time, allowance, behind)
+  local part = most > 40 and math.ceil(window / 40) or 1
+  if allowance > 0 then allowance = allowance + behind end
+  return math.ceil((time + allowance) / part) * part
+end
+
+-- `at`: as `latest_start` returned it; `time` and `gone`: as `starts_left` did.
+local function count_starts(key, number, at, window, time, gone)
+  local call, field = redis.call, string.format('%.0f', at)
+  if #gone > 0 then call('HDEL', key, unpack(gone, 1, math.min(#gone, 1000))) end
   -- A count that is no number must not fail a call that has already written.
-  if type(redis.pcall('HINCRBY', key, current, number)) == 'table' then call('HSET', key, current, number) end
+  if type(redis.pcall('HINCRBY', key, field, number)) == 'table' then call('HSET', key, field, number) end
   call('HSET', key, 'last', string.format('%.0f', time))
-  call('PEXPIRE', key, 42 * part + EXTRA_TTL_MS)
+  call('PEXPIRE', key, 2 * window + EXTRA_TTL_MS)
 end

@@ -7,7 +7,16 @@ export const SECTIONS = [
   },
   {
     text: 'Tasks and handlers',
-    pages: ['submission', 'uniqueness', 'at-the-door', 'results', 'testing', 'periodic-tasks', 'transactions'],
+    pages: [
+      'handlers',
+      'submission',
+      'uniqueness',
+      'at-the-door',
+      'results',
+      'testing',
+      'periodic-tasks',
+      'transactions',
+    ],
   },
   {
     text: 'Many tasks',

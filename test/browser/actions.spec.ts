@@ -316,7 +316,7 @@ describe('what is done in the console by clicking', () => {
     await tab.open('audit');
     await tab.sees('archive matching pending tasks with field');
     await world.inspector.deleteQueue('plenty', { force: true });
-  });
+  }, 180_000); // its page searches thousands of tasks at each refresh
 
   it('acts on all tasks of a state, written by Go', async () => {
     const tab = await visit('queues/go/scheduled');
@@ -351,7 +351,12 @@ describe('what is done in the console by clicking', () => {
   it('cancels a task of ours, with a reason, and one of Go', async () => {
     await put('ours:slow', { queue: 'ours', taskId: 'slow' });
     await untilState('ours', 'slow', 'active');
-    const tab = await visit('queues/ours/tasks/slow');
+    const tab = await visit('queues/ours/active');
+    await tab.sees('page 2 of 5');
+    expect(await row(tab, 'slow').getByRole('progressbar').getAttribute('value')).toBe('0.4');
+    expect(await tab.barriers()).toEqual([]);
+    expect(await tab.fits()).toBe(true);
+    await tab.open('queues/ours/tasks/slow');
     await tab.press('Cancel');
     await tab.page.getByRole('textbox', { name: /Reason/ }).fill('wrong recipient');
     await tab.page.getByLabel('Afterwards').selectOption('archive');
@@ -439,6 +444,54 @@ describe('what is done in the console by clicking', () => {
       .getByRole('link', { name: /ours:report/ })
       .click();
     await tab.page.getByRole('region', { name: 'Payload' }).getByText('daily').waitFor();
+  });
+
+  it('suggests types, and fills in the payload of a recent task as far as it may be seen', async () => {
+    const tab = await visit('enqueue?queue=default');
+    const { page } = tab;
+    const suggested = (type: string): Promise<void> =>
+      page.locator(`#known-types option[value="${type}"]`).waitFor({ state: 'attached' });
+    await suggested('secret:pay');
+    await page.getByLabel('Type').fill('secret:pay');
+    await tab.press('Fill in the payload of a recent secret:pay');
+    await tab.sees('Parts are hidden by a redaction rule');
+    const payload = page.getByLabel('Payload', { exact: true });
+    expect(JSON.parse(await payload.inputValue())).toEqual({ card: '[redacted]', sum: 1 });
+    expect(await tab.barriers()).toEqual([]);
+    await page.getByLabel('Queue', { exact: true }).fill('go');
+    await page.getByLabel('Type').fill('fail:mail');
+    await tab.press('Fill in the payload of a recent fail:mail');
+    await tab.sees('This is the payload of task');
+    expect(await payload.inputValue()).toBe('{"id":9007199254740993,"tags":["a",{"deep":[1]}]}');
+    await page.getByLabel('Queue', { exact: true }).fill('ours');
+    await suggested('ours:idle'); // only a handler has it
+    await page.getByLabel('Type').fill('ours:idle');
+    await page.getByRole('button', { name: /^Fill in/ }).waitFor({ state: 'detached' });
+    expect(await page.getByRole('button', { name: /^Fill in/ }).count()).toBe(0);
+  });
+
+  it('pauses and resumes a schedule, on its page and in the list', async () => {
+    const tab = await visit('schedules');
+    const entry = async () =>
+      (await world.inspector.schedulerEntries()).find(({ taskType }) => taskType === 'ours:report')!;
+    await tab.press('Pause: ours:report');
+    await tab.sees('The schedule of “ours:report” is paused.');
+    await row(tab, 'ours:report').getByText('paused', { exact: true }).waitFor();
+    expect((await entry()).pausedAt).toBeInstanceOf(Date);
+    await tab.open(`schedules/${(await entry()).id}`);
+    await tab.press('Resume: ours:report');
+    await tab.sees('The schedule of “ours:report” is resumed.');
+    await tab.page.getByRole('button', { name: 'Pause: ours:report' }).waitFor();
+    expect((await entry()).pausedAt).toBeUndefined();
+    const go = { id: 'of-go', spec: '@daily', taskType: 'go:report', taskPayload: Buffer.alloc(0), enqueueOptions: [] };
+    const { broker } = world.console;
+    const times = { nextEnqueueTime: Date.now(), prevEnqueueTime: undefined };
+    await broker.scheduling.writeSchedulerEntries('go', [{ ...go, ...times }], 600);
+    await tab.open('schedules');
+    await tab.sees('Some of these are of schedulers');
+    expect(await tab.page.getByRole('button', { name: 'Pause: go:report' }).isDisabled()).toBe(true);
+    expect(await tab.barriers()).toEqual([]);
+    await broker.scheduling.clearSchedulerEntries('go');
   });
 
   it('deletes a queue whose name was typed', async () => {

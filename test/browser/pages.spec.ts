@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { defineTask } from '../../lib/index.js';
+import type { Visit } from './chromium.js';
 import { EVIL, World } from './world.js';
 
 const segment = encodeURIComponent;
@@ -42,20 +43,21 @@ describe('the pages of the console', () => {
   });
   afterAll(() => world.stop());
 
-  it.each([false, true])(
-    'have no barrier that axe finds, dark: %s',
-    async (dark) => {
-      const visit = await world.visit({ dark });
-      for (const [name, route, seen] of PAGES) {
-        await visit.open(route);
-        await visit.sees(seen);
-        // What does not depend on colours is the same in both.
-        expect(await visit.barriers(dark ? ['color-contrast'] : undefined), name).toEqual([]);
-      }
-      await visit.end();
-    },
-    60_000,
-  );
+  describe.each([false, true])('with a dark theme: %s', (dark) => {
+    let visit: Visit;
+
+    beforeAll(async () => {
+      visit = await world.visit({ dark });
+    });
+    afterAll(() => visit.end());
+
+    it.each(PAGES)('have no barrier that axe finds: %s', async (_name, route, seen) => {
+      await visit.open(route);
+      await visit.sees(seen);
+      // What does not depend on colours is the same in both.
+      expect(await visit.barriers(dark ? ['color-contrast'] : undefined)).toEqual([]);
+    });
+  });
 
   it('fit on a phone', async () => {
     const visit = await world.visit({ width: 360 });
@@ -106,6 +108,17 @@ describe('the pages of the console', () => {
     await visit.settled();
     await vi.waitFor(async () => expect(await names.allTextContents()).toEqual(['many']));
     expect(await visit.barriers()).toEqual([]);
+    await visit.end();
+  });
+
+  it('tell the result of a completed task, the time from enqueue to end where its id says it, and keys', async () => {
+    const visit = await world.visit();
+    await visit.open('queues/go/completed');
+    const row = visit.page.locator('tr[data-row]', { hasText: 'completed-1' });
+    await row.getByText('{"sent":true}').waitFor();
+    expect(await row.locator('td[data-label="enqueue to end"]').textContent()).toBe('–');
+    const servers = visit.page.getByRole('navigation').getByRole('link', { name: 'Servers', exact: true });
+    expect(await servers.getAttribute('title')).toBe('Keys: g s');
     await visit.end();
   });
 
@@ -163,7 +176,9 @@ describe('the pages of the console', () => {
     await keyboard.press('s');
     await visit.page.getByRole('heading', { name: 'Servers', level: 1 }).waitFor();
     await keyboard.press('?');
-    await visit.page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    const help = visit.page.getByRole('dialog', { name: 'Keys' });
+    await help.getByRole('heading', { name: 'In the graph of a run' }).waitFor();
+    expect(await visit.barriers()).toEqual([]);
     await keyboard.press('Escape');
     await visit.page.locator('dialog').waitFor({ state: 'detached' });
     await visit.open('queues/many/pending');

@@ -18,8 +18,14 @@ const HOUR = 3_600_000;
 @Injectable()
 class Handlers {
   /** Runs until it is stopped. */
+  /** Nobody enqueues one. */
+  @TaskHandler('ours:idle')
+  idle(): void {}
+
   @TaskHandler('ours:slow')
-  slow(_payload: unknown, @TaskCtx() { signal }: TaskContext): Promise<void> {
+  slow(_payload: unknown, @TaskCtx() task: TaskContext): Promise<void> {
+    const { signal } = task;
+    task.progress(0.4, 'page 2 of 5');
     return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
   }
 

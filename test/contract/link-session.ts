@@ -161,6 +161,15 @@ export class LinkSession {
     this.parcels = [];
   }
 
+  /** Carries what is in hand, and all that this causes, and loses the acknowledgements. */
+  async carryOnly(): Promise<void> {
+    while (this.parcels.length > 0) {
+      const round = this.parcels;
+      this.parcels = [];
+      for (const parcel of round) this.took(await this.links.deliver(parcel.to, [parcel]));
+    }
+  }
+
   /** Loses what is in hand: it is only in the outboxes now. */
   lose(): void {
     this.parcels = [];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LinkedQueue } from '../../lib/broker/memory/linked-queue.js';
-import { SortedSet, compareIds } from '../../lib/broker/memory/sorted-set.js';
+import { SortedSet, compareIds } from '../../lib/broker/sorted-set.js';
 
 const ids = fc.integer({ min: 0, max: 60 }).map((number) => `n${number}`);
 

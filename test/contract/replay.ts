@@ -1,5 +1,5 @@
 import type { Lease, LeasedTask, Settlement } from '../../lib/broker/broker.js';
-import { compareIds } from '../../lib/broker/memory/sorted-set.js';
+import { compareIds } from '../../lib/broker/sorted-set.js';
 import { type ManualClock, floorSeconds } from '../../lib/clock.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { request } from '../support/messages.js';

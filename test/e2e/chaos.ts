@@ -37,11 +37,30 @@ export async function repeatUntil(end: number, interval: number, what: () => Pro
   }
 }
 
-/** Lets leases end that a dead server would keep for a minute: tasks take milliseconds here, so one that was claimed six seconds ago has lost its server. */
-export async function endStaleLeases(redis: Redis | Cluster, { lease }: QueueKeys): Promise<void> {
+/** Of tasks that take milliseconds: one that was claimed six seconds ago has lost its server. */
+export const LEFT_OF_SHORT = 24;
+/** Of tasks that may take longer: servers extend leases before so little of them is left. */
+export const LEFT_OF_LONG = 10;
+
+/** In one step: a lease that ends meanwhile, and is another server's now, is left alone. */
+const END_LEASES = `
+local stale = redis.call('ZRANGE', KEYS[1], 0, ARGV[1], 'BYSCORE')
+for i = 1, #stale do redis.call('ZADD', KEYS[1], ARGV[2], stale[i]) end
+return stale`;
+
+/**
+ * Lets leases end that a dead server would keep for a minute. Its server may live all the same, if the machine is busy.
+ *
+ * @param left seconds; leases with less have lost their server
+ * @returns the ids of the tasks
+ */
+export async function endStaleLeases(
+  redis: Redis | Cluster,
+  { lease }: QueueKeys,
+  left = LEFT_OF_SHORT,
+): Promise<string[]> {
   const now = Date.now() / 1000;
-  const stale = await redis.zrangebyscore(lease, 0, now + 24);
-  for (const id of stale) await redis.zadd(lease, 'XX', Math.floor(now) - 40, id);
+  return (await redis.eval(END_LEASES, 1, lease, now + left, Math.floor(now) - 40)) as string[];
 }
 
 export type Role = 'server' | 'client';
@@ -59,7 +78,7 @@ export abstract class Processes {
   readonly deeds: Record<string, number> = {};
   private readonly members: Member[] = [];
 
-  /** @param program relative to this file */
+  /** @param program TypeScript, relative to this file, or the URL of what is compiled, which starts in a fraction of the time */
   constructor(
     private readonly program: string,
     private readonly settings: object,
@@ -69,8 +88,11 @@ export abstract class Processes {
 
   start(role: Role): Promise<void> {
     const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-    const program = [path('../support/run-ts.mjs'), path(this.program), JSON.stringify(this.settings), role];
-    const child = spawn(process.execPath, program, { stdio: ['pipe', 'pipe', 'inherit'] });
+    const file = path(this.program);
+    const program = file.endsWith('.ts') ? [path('../support/run-ts.mjs'), file] : [file];
+    const child = spawn(process.execPath, [...program, JSON.stringify(this.settings), role], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     this.members.push({ role, child });
     return new Promise((resolve, reject) => {
       child.once('exit', (code, signal) => {
@@ -100,6 +122,11 @@ export abstract class Processes {
       member.child.kill('SIGCONT');
       this.members.push(member);
     };
+  }
+
+  /** Tells those of a role to begin nothing new: a line on their standard input. */
+  rest(role: Role): void {
+    for (const one of this.members) if (one.role === role) one.child.stdin!.write('rest\n');
   }
 
   /** Lets those of a role end by themselves. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { startProxy } from '../redis/proxy.js';
@@ -116,8 +116,12 @@ describe('the command line in a terminal', () => {
     await screen.run(`nestjs-asynq() { ${command} "$@"; }; source <(nestjs-asynq completion bash)`);
     const expectCompleted = async (typed: string, whole: string): Promise<void> => {
       await screen.type(typed);
-      await screen.press('Tab');
-      await screen.until((text) => text.includes(whole));
+      // A completion gives up where Redis is slow to reply, as it is beside other tests: whoever types presses again.
+      const completes = async (): Promise<void> => {
+        await screen.press('Tab');
+        await screen.until((text) => text.includes(whole), 5_000);
+      };
+      await vi.waitFor(completes, { timeout: 60_000, interval: 50 });
       await screen.press('C-u');
     };
     await expectCompleted('nestjs-asynq queue insp', 'nestjs-asynq queue inspect');

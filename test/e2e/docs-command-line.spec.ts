@@ -10,9 +10,9 @@ import { startRedis, type RedisProcess } from '../support/redis.js';
 import { repository } from './program.js';
 
 const page = await readFile(join(repository, 'docs', 'command-line.md'), 'utf8');
-const readme = await readFile(join(repository, 'README.md'), 'utf8');
+const tutorial = await readFile(join(repository, 'docs', 'tutorial.md'), 'utf8');
 const scriptsOf = (text: string): string[] => [...text.matchAll(/^```bash\n(.*?)^```$/gms)].map(([, code]) => code!);
-const blocks = [...scriptsOf(page), ...scriptsOf(readme).filter((script) => script.includes('npx nestjs-asynq'))];
+const blocks = [...scriptsOf(page), ...scriptsOf(tutorial).filter((script) => script.includes('npx nestjs-asynq'))];
 
 describe('docs/command-line.md', () => {
   let redis: RedisProcess;

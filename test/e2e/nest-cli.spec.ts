@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -17,6 +17,10 @@ beforeAll(() => {
   clone = mkdtempSync(join(tmpdir(), 'asynq-nest-cli-'));
   cpSync(repository, clone, { recursive: true, filter: (path) => !NOT_SOURCE.has(basename(path)) });
   symlinkSync(join(repository, 'node_modules'), join(clone, 'node_modules'));
+  // Types are checked by `npm run types`; with TypeScript 6 that is half of the time.
+  const settings = join(clone, 'tsconfig.json');
+  const text = readFileSync(settings, 'utf8');
+  writeFileSync(settings, text.replace('"compilerOptions": {', '"compilerOptions": { "noCheck": true,'));
 });
 afterAll(async () => {
   await programs.destroy();
@@ -32,12 +36,12 @@ interface Project {
   readonly compilerOptions: { readonly tsConfigPath: string };
 }
 
-const textOf = (folder: string, file: string): string => readFileSync(join(folder, 'dist', file), 'utf8');
+const textOf = (folder: string, file: string): string => readFileSync(join(folder, 'dist', 'modules', file), 'utf8');
 
-/** The compiled modules, without the files of the console's page. */
+/** The compiled modules, of which `npm run build` makes few files at its end. */
 const codeIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.js') && !file.startsWith('dashboard/web/'))
+    .filter((file) => file.endsWith('.js'))
     .toSorted();
 
 describe('the Nest CLI', () => {
@@ -51,11 +55,11 @@ describe('the Nest CLI', () => {
   it('builds with nest build, and TypeScript 6, the same JavaScript as npm run build with TypeScript 7', async () => {
     const program = nest('build');
     expect(await program.ended, program.output).toEqual({ code: 0, signal: null });
-    const files = codeIn(join(clone, 'dist'));
+    const files = codeIn(join(clone, 'dist', 'modules'));
     expect(files).toEqual(
       expect.arrayContaining(['index.js', 'broker/redis/scripts/lua.js', 'dashboard/web-assets.js']),
     );
-    expect(files).toEqual(codeIn(join(repository, 'dist')));
+    expect(files).toEqual(codeIn(join(repository, 'dist', 'modules')));
     const differing = files.filter((file) => textOf(repository, file) !== textOf(clone, file));
     expect(differing).toEqual([]);
   });

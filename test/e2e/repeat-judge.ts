@@ -164,8 +164,7 @@ export class RepeatJudge extends Processes {
     if (word === 'got') Object.assign(call!, { end: time, id: second, created: third === 'true' });
     else if (word === 'began') subject.attemptsOf(first).push({ call: second, number: third, began: time });
     else if (word === 'ran') this.end(subject.attemptsOf(first), second, third, time);
-    else if (second === 'ASYNQ_DUPLICATE_TASK')
-      subject.calls.delete(first); // it has done nothing
+    else if (second === 'ASYNQ_DUPLICATE_TASK') subject.calls.delete(first); // it has done nothing
     else this.refused.add(second);
   }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
@@ -130,6 +131,29 @@ describe.each(['SQLite', 'PostgreSQL'])('the web sample on %s', (database) => {
     await server.start();
     await untilState(body['taskId'], 'completed');
   });
+
+  if (database === 'PostgreSQL') {
+    it('lives on when PostgreSQL dies in the middle of sign-ups', async () => {
+      const other = new pg.Client({ host: '127.0.0.1', port: postgres!.port, user: 'postgres', database: 'postgres' });
+      other.on('error', () => undefined);
+      await other.connect();
+      await other.query('BEGIN');
+      await other.query('LOCK TABLE signups');
+      const people = [ann(), ann(), ann()];
+      const lost = people.map((person) => post(person));
+      await vi.waitFor(async () => {
+        const { rows } = await other.query<{ count: string }>('SELECT COUNT(*) FROM pg_locks WHERE NOT granted');
+        expect(rows[0]!.count).toBe('3');
+      });
+      await postgres!.kill();
+      expect((await Promise.all(lost)).map(({ status }) => status)).toEqual([500, 500, 500]);
+      await postgres!.start();
+      const replies = await Promise.all(people.map((person) => post(person)));
+      expect(replies.map(({ status }) => status)).toEqual([202, 202, 202]);
+      for (const { body } of replies) await untilState(body['taskId'], 'completed');
+      for (const { email } of people) expect(worker.stdout.split(`to ${email}:`)).toHaveLength(2);
+    });
+  }
 
   it('answers 404 for a task there is not', async () => {
     const response = await fetch(`${url}/signups/nowhere`);

@@ -1,24 +1,33 @@
 /*
- * A process for steps-chaos.spec.ts; its settings are JSON, given first. As `client` it enqueues orders and signals each of them; as `server` it runs
- * their handlers, which have steps of every kind. It prints each effect, when it has happened.
+ * A process for steps-chaos.spec.ts; its settings are JSON, given before its role. As `client` it enqueues orders, signals each of them, and waits for its end; as `server` it runs
+ * their handlers, which have steps of every kind, one of which calls a task in threads that die. It prints each effect, when it has happened, and when it is stored.
  */
 import type { ConnectionInput } from '../../lib/broker/redis/connection/connection-options.js';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqClient } from '../../lib/client/client.js';
 import { SkipRetry } from '../../lib/errors.js';
+import { AsynqEvents } from '../../lib/events/events.js';
 import { Server } from '../../lib/server/server.js';
 import type { TaskContext } from '../../lib/task/context.js';
 import { defineSignal } from '../../lib/task/signal.js';
+import { resolveThreads } from '../../lib/threads/options.js';
+import { ThreadPool } from '../../lib/threads/pool.js';
 
 export interface StepsSettings {
   readonly connection: ConnectionInput;
+  /** The module of the handlers in threads, compiled. */
+  readonly stamps: string;
+  /** How many a client places at most. */
+  readonly orders: number;
+  /** Milliseconds between two of them, on average. */
+  readonly pause: number;
 }
 
 const Go = defineSignal('go');
 
-const [, , , json, role] = process.argv;
-const { connection } = JSON.parse(json!) as StepsSettings;
+const [json, role] = process.argv.slice(-2);
+const { connection, stamps, orders, pause } = JSON.parse(json!) as StepsSettings;
 const say = (...words: readonly unknown[]): void => void process.stdout.write(`${[Date.now(), ...words].join(' ')}\n`);
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -30,12 +39,23 @@ async function order({ steps, id }: TaskContext): Promise<void> {
     await sleep(Math.random() * 10);
     say('did', id, what);
   };
-  await steps.run('capture', effect('capture'), { undo: effect('refund') });
+  /** Says that effects are not to come again, as what they belong to is stored. */
+  const stored = (...effects: readonly string[]): void => effects.forEach((what) => say('stored', id, what));
+  const refund = async (): Promise<void> => {
+    stored('release'); // of a later step, or there was nothing to release
+    await effect('refund')();
+  };
+  await steps.run('capture', effect('capture'), { undo: refund });
+  stored('capture');
   const { invoice } = (await steps.call('invoice', 'invoice', id, { queue: 'other', maxRetry: 1000 })) as {
     invoice: string;
   };
   if (invoice !== id) throw new SkipRetry(`a wrong invoice: ${invoice}`);
+  stored('invoice');
+  await steps.call('stamp', 'stamp', id, { queue: 'threads', maxRetry: 1000 });
+  stored('stamp');
   await steps.each('rows', [0, 1, 2], (row) => effect(`row${row}`)(), { every: 0 });
+  stored('row0', 'row1', 'row2');
   await steps.sleep('nap', 500);
   await steps.waitFor('go', Go);
   const flaky = async (): Promise<void> => {
@@ -43,8 +63,10 @@ async function order({ steps, id }: TaskContext): Promise<void> {
     await effect('reserve')();
   };
   await steps.run('reserve', flaky, { retry: { max: 1000, delay: 0 }, undo: effect('release') });
+  stored('reserve');
   if (id.endsWith('x')) throw new SkipRetry('sold out');
   await steps.run('ship', effect('ship'));
+  stored('ship');
 }
 
 async function invoice({ payload }: TaskContext): Promise<{ invoice: string }> {
@@ -70,12 +92,13 @@ async function insist(work: () => Promise<unknown>): Promise<void> {
 }
 
 async function place(): Promise<void> {
-  for (let n = 0; !ending; n++) {
+  for (let n = 0; !ending && n < orders; n++) {
     const id = `${process.pid}.${n}${n % 4 === 0 ? 'x' : ''}`;
-    await insist(() => client.enqueue('order', undefined, { taskId: id, maxRetry: 1000 }));
+    await insist(() => client.enqueue('order', undefined, { taskId: id, maxRetry: 1000, retention: '1h' }));
     say('placed', id);
-    void later(id);
-    await sleep(Math.random() * 40);
+    later(id);
+    under.add(hear(id));
+    await sleep(Math.random() * 2 * pause);
   }
   await Promise.all(under);
 }
@@ -84,18 +107,37 @@ const under = new Set<Promise<void>>();
 function later(id: string): void {
   const work = sleep(Math.random() * 1500)
     .then(() => insist(() => client.signal({ queue: 'default', id }, Go)))
+    .then(() => say('signalled', id))
     .finally(() => under.delete(work));
   under.add(work);
 }
 
+/** Waits for the end of an order, however often Redis is killed meanwhile. */
+async function hear(id: string): Promise<void> {
+  const result = client.result({ queue: 'default', id }, { timeout: '1h' });
+  const end = await result.then(
+    () => 'ok',
+    ({ code }: { code?: string }) => code,
+  );
+  say('heard', id, end);
+}
+
 let ending = false;
+const pool = new ThreadPool({
+  options: resolveThreads({ module: new URL(stamps), export: 'StampsModule', count: 2 }),
+  handlers: { invalidPayload: 'archive', globalEnhancers: false },
+  clock: broker.clock,
+  events: new AsynqEvents(),
+});
+const stamp = (task: TaskContext): Promise<unknown> => pool.run('stamp', task);
 const handlers = [
   { pattern: 'order', handle: order, steps: {} },
   { pattern: 'invoice', handle: invoice },
+  { pattern: 'stamp', handle: stamp, limits: { concurrency: pool.size } },
 ];
 const options = {
   concurrency: 20,
-  queues: { default: 1, other: 1 },
+  queues: { default: 1, other: 1, threads: 1 },
   retryDelay: () => 0,
   taskCheckInterval: 100,
   delayedTaskCheckInterval: 200,
@@ -105,12 +147,13 @@ const server = role === 'server' ? new Server({ broker, handlers, options, conte
 await server?.start();
 const placing = role === 'client' ? place() : undefined;
 process.stdout.write('ready\n');
-process.stdin.resume();
+process.stdin.on('data', () => (ending = true)); // no further orders
 process.stdin.on('end', async () => {
   ending = true;
   setTimeout(() => process.exit(1), 60_000); // without Redis
   await placing;
   await server?.shutdown();
+  await pool.close();
   await client.close();
   await broker.close();
   process.exit(0);

@@ -16,6 +16,7 @@ interface JsonTask extends Omit<GoTask, 'lastFailedAt' | 'deadline' | 'nextProce
   readonly deadline: string | null;
   readonly nextProcessAt: string | null;
   readonly pendingSince: string | null;
+  readonly enqueuedAt: string | null;
   readonly heldBy: string | null;
   readonly heldSince: string | null;
   readonly expiresAt: string | null;
@@ -34,6 +35,7 @@ const asGo = ({
   payloadEncoding,
   resultEncoding,
   pendingSince: _,
+  enqueuedAt: _______,
   heldBy: ___,
   heldSince: ____,
   expiresAt: __,
@@ -203,6 +205,8 @@ describeWithGo("Go's inspector and our command line", () => {
         taskPayload: '{}',
         taskPayloadEncoding: 'utf8',
         replicas: 2,
+        canPause: false,
+        pausedAt: null,
         nextEnqueueAt: new Date(seen[0]!.next!).toISOString(),
         prevEnqueueAt: new Date(seen[0]!.prev!).toISOString(),
       },

@@ -93,6 +93,22 @@ describeWithGo('groups', () => {
     expect(Math.max(...all.map(({ length }) => length))).toBeLessThanOrEqual(5);
   });
 
+  it('hears of what Go adds to one of many groups, old and new', async () => {
+    const { go, ours, raw } = interop;
+    const queue = interop.queue();
+    const server = await interop.serve(ours, queue, { ...AGGREGATE, groupGracePeriod: 600_000, groupMaxSize: 3 });
+    const add = (peer: Peer, group: string, line: string) =>
+      peer.enqueue({ type: 'part', queue, group, payload: Buffer.from(line) });
+    await Promise.all(Array.from({ length: 150 }, (_, n) => add(ours, `g${n}`, 'ours')));
+    // From here on our server does not look at all groups any more.
+    await interop.until(async () => expect(await raw.call('CLIENT', 'LIST')).toMatch(/ flags=\S*B/));
+    for (const line of ['1', '2']) await add(go, 'g7', line);
+    for (const line of ['3', '4', '5']) await add(go, 'new', line);
+    const whole = (): string[] => ranBy(ours, queue).map((lines) => lines.sort().join());
+    await interop.until(async () => expect(whole().sort()).toEqual(['1,2,ours', '3,4,5']));
+    await server.shutdown();
+  });
+
   it('lets Go see and move a task that joins its group later', async () => {
     const { go, ours } = interop;
     const queue = interop.queue();

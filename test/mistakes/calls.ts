@@ -47,7 +47,7 @@ export const VALUES: readonly Mistake[] = [
   option('{ unique: true }', { unique: true }),
   option('{ unique: 60 }', { unique: 60 }),
   option("{ once: '1d' }", { once: '1d' }),
-  option("{ debounce: '5s' }", { debounce: '5s' }),
+  option('{ debounce: true }', { debounce: true }),
   option("{ queue: '' }", { queue: '' }),
   option("{ queue: 'mail:{eu}' }", { queue: 'mail:{eu}' }),
   option('{ headers: { tenant: 7 } }', { headers: { tenant: 7 } }),

@@ -26,6 +26,10 @@ const WRONG: readonly (readonly [wrong: string, code: string])[] = [
   ["`scheduler.register('@daily', Mail)`", "scheduler.register('@daily', Mail);"],
   ["`defineTask('mail', { timeout: '5 minutes' })`", "defineTask('mail', { timeout: '5 minutes' });"],
   ["`defineTask('mail', { timeout: '10' })`", "defineTask('mail', { timeout: '10' });"],
+  [
+    "`const options = { timeout: '5m' }; enqueue(Mail, data, options)`",
+    "const options = { timeout: '5m' };\nvoid asynq.enqueue(Mail, { userId: 7 }, options);",
+  ],
   ["`defineTask<{ rates: Map<string, number> }>('mail')`", "defineTask<{ rates: Map<string, number> }>('mail');"],
   ["`defineTask<{ done: () => void }>('mail')`", "defineTask<{ done: () => void }>('mail');"],
   [
@@ -36,6 +40,14 @@ const WRONG: readonly (readonly [wrong: string, code: string])[] = [
   [
     "`@TaskHandler(Mail) send(@Payload('userId') to: Date)`",
     method("send(@Payload('userId') to: Date) { return String(to) }"),
+  ],
+  [
+    "`@TaskHandler(Mail) send(@Payload(Mail, 'usrId') id: number)`",
+    method("send(@Payload(Mail, 'usrId') id: number) { return String(id) }"),
+  ],
+  [
+    "`@TaskHandler(Mail) send(@Payload(Mail, 'userId') id: string)`, which is a number",
+    method("send(@Payload(Mail, 'userId') id: string) { return id }"),
   ],
   ['`@TaskHandler(Mail) send()` that returns nothing', method('send(data: Data) { void data }')],
 ];

@@ -2,8 +2,10 @@ import { Injectable, Module, UseGuards } from '@nestjs/common';
 import {
   AsynqModule,
   type AsynqModuleOptions,
+  defineTask,
   InjectTasks,
   OnTaskEvent,
+  Payload,
   PeriodicTask,
   TaskAggregator,
   TaskHandler,
@@ -80,6 +82,16 @@ export const HANDLERS: readonly Mistake[] = [
     }
     return boot({}, { providers: [Hidden] });
   }),
+  mistake("`@Payload(Bill, 'userId')` in the handler of another task", () =>
+    refusal(() => {
+      const Bill = defineTask<{ userId: number }>('bill');
+      class Other {
+        @TaskHandler('mail')
+        send(@Payload(Bill, 'userId') _id: number): void {}
+      }
+      return Other;
+    }),
+  ),
   mistake("two methods with `@TaskHandler('mail')`", () => {
     @Injectable()
     class Letters {
@@ -113,6 +125,7 @@ export const HANDLERS: readonly Mistake[] = [
     return refusal(() => InjectTasks(MailService as never));
   }),
   mistake("`@PeriodicTask('every 5 minutes')`", () => decorate(PeriodicTask('every 5 minutes'))),
+  mistake("`@PeriodicTask('*/15 * * * * *')`", () => decorate(PeriodicTask('*/15 * * * * *'))),
   mistake("`@PeriodicTask('60 * * * *')`", () => decorate(PeriodicTask('60 * * * *'))),
   mistake("`@PeriodicTask('0 9 * * *', { timeZone: 'Europe/Berlin' })`", () =>
     decorate(PeriodicTask('0 9 * * *', { timeZone: 'Europe/Berlin' } as never)),

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
 import { describe, expect, it } from 'vitest';
+// @ts-expect-error -- a script without types
+import { formatted } from '../../scripts/formatted.mjs';
 import { FOREIGN_OPTIONS, PAYLOADS, VALUES } from './calls.js';
 import { COMPILER } from './compiler.js';
 import { HANDLERS, MODULE } from './declarations.js';
@@ -43,8 +44,7 @@ describe('docs/troubleshooting.md', () => {
       expect(page).toMatch(marks);
       page = page.replace(marks, (_, begin: string, end: string) => `${begin}\n\n${table}\n\n${end}`);
     }
-    const options = await resolveConfig(PAGE);
-    await expect(await format(page, { ...options, filepath: PAGE })).toMatchFileSnapshot(PAGE);
+    await expect(await formatted(PAGE, page)).toMatchFileSnapshot(PAGE);
   });
 
   it('has at least 60 of them', () => {

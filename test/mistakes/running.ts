@@ -129,6 +129,16 @@ export const LOG: readonly Mistake[] = [
       );
     }),
   ),
+  mistake("`@Payload('usrId')`, without the definition", () => {
+    @Injectable()
+    class Misspelt {
+      @TaskHandler('mail:bye')
+      send(@Payload('usrId') _id: number): void {}
+    }
+    return logged('payloadFieldMissing', { providers: [Misspelt] }, {}, ({ client }) =>
+      client.enqueue('mail:bye', { userId: 7 }),
+    );
+  }),
   mistake('no `app.enableShutdownHooks()`', () =>
     withoutSignalHandlers(() => logged('shutdownHooksMissing', { providers: [Mails] })),
   ),

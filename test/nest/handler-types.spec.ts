@@ -37,6 +37,17 @@ class VisitDto {
 }
 
 describe('a method with a definition', () => {
+  it('is not complained of where only an option of its definition is wrong', () => {
+    // @ts-expect-error: a number
+    const define = () => defineTask<Welcome, string>('email:welcome', { maxRetry: '5' });
+    expectTypeOf(define).returns.toEqualTypeOf<typeof WelcomeEmail>();
+    // @ts-expect-error: an option of BullMQ
+    const renamed = () => defineTask<Welcome>('email:welcome', { attempts: 5 });
+    expectTypeOf(renamed).returns.toEqualTypeOf<TaskDefinition<Welcome, unknown, Welcome>>();
+    expect(define).toThrow('maxRetry');
+    expect(renamed).toThrow('maxRetry');
+  });
+
   it('compiles when it takes the payload and returns the result', () => {
     class Right {
       @TaskHandler(WelcomeEmail)
@@ -170,6 +181,73 @@ describe('a method with a definition', () => {
       field(@Payload('userId') _id: boolean) {
         return 'sent';
       }
+    }
+    expect(Wrong).toBeDefined();
+  });
+});
+
+describe('a field with its definition', () => {
+  const Moved = defineTask<{ kind: 'truck'; wheels: number } | { kind: 'ship'; crew?: string[] }, void>('moved');
+  const toText = { transform: String };
+
+  it('compiles when the payload has it and the parameter takes it', () => {
+    class Right {
+      @TaskHandler(WelcomeEmail)
+      fields(@Payload(WelcomeEmail, 'userId') _id: number, @Payload(WelcomeEmail, 'name') _name?: string) {
+        return 'sent';
+      }
+      @TaskHandler(Visited)
+      text(@TaskCtx() _task: TaskContext, @Payload(Visited, 'at') _at: string) {}
+      @TaskHandler(WelcomeEmail)
+      wider(@Payload(WelcomeEmail, 'userId') _id: number | string, @Payload(WelcomeEmail, 'name') _name: unknown) {
+        return 'sent';
+      }
+      @TaskHandler(Parsed)
+      piped(@Payload(Parsed, 'at', toText) _at: string, @Payload() _all: Visit) {}
+      @TaskHandler(WelcomeEmail, { batch: { size: 10 } })
+      batch(@Payload(WelcomeEmail, 'userId') ids: number[]) {
+        return ids.map(() => 'sent');
+      }
+      @TaskHandler(Moved)
+      union(@Payload(Moved, 'kind') _kind: 'truck' | 'ship', @Payload(Moved, 'wheels') _wheels: number | undefined) {}
+      @TaskHandler(Loose)
+      loose(@Payload(Loose, 'anything') _field: Date) {}
+      @TaskHandler(WelcomeEmail)
+      any(@Payload(WelcomeEmail, 'userId') id: ReturnType<typeof JSON.parse>): string {
+        return String(id);
+      }
+    }
+    expect(Right).toBeDefined();
+  });
+
+  it('does not compile when the payload has no such field, or the parameter does not take it', () => {
+    class Wrong {
+      @TaskHandler(WelcomeEmail)
+      // @ts-expect-error misspelt
+      misspelt(@Payload(WelcomeEmail, 'usrId') _id: number) {
+        return 'sent';
+      }
+      @TaskHandler(Parsed)
+      // @ts-expect-error misspelt, with a pipe
+      piped(@Payload(Parsed, 'on', toText) _at: string, @Payload() _all: Visit) {}
+      @TaskHandler(WelcomeEmail)
+      // @ts-expect-error another type, though another field has it
+      other(@Payload(WelcomeEmail, 'userId') _id: string, @Payload() _all: Welcome) {
+        return 'sent';
+      }
+      @TaskHandler(WelcomeEmail)
+      // @ts-expect-error it may be missing
+      missing(@Payload(WelcomeEmail, 'name') _name: string, @Payload() _all: Welcome) {
+        return 'sent';
+      }
+      @TaskHandler(Visited)
+      // @ts-expect-error JSON makes text of a Date
+      date(@Payload(Visited, 'at') _at: Date, @Payload() _all: { at: string }) {}
+      @TaskHandler(Moved)
+      // @ts-expect-error a ship has no wheels
+      union(@Payload(Moved, 'wheels') _wheels: number) {}
+      // @ts-expect-error it has no payload
+      none(@Payload(Warm, 'userId') _id: number) {}
     }
     expect(Wrong).toBeDefined();
   });

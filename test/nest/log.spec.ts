@@ -184,7 +184,8 @@ describe('the log', () => {
       error: 'no longer wanted',
       duration: 5,
     });
-    events.emit('taskFinished', { task, outcome: 'requeued', retried: 0, maxRetry: 5, duration: 5 });
+    events.emit('taskFinished', { task, outcome: 'requeued', retried: 0, maxRetry: 5, error: boom, duration: 5 });
+    events.emit('taskFinished', { task, outcome: 'requeued', retried: 0, maxRetry: 5, duration: 0 });
     events.emit('taskFinished', { task, outcome: 'lost', retried: 0, maxRetry: 5, duration: 5 });
     expect(lines).toEqual([
       [
@@ -194,6 +195,7 @@ describe('the log', () => {
       ['error', 'Task email a1 in queue "low" failed and was archived (failures before: 25): boom', boom.stack],
       ['log', 'Task email a1 in queue "low" was revoked: no longer wanted'],
       ['log', 'Task email a1 in queue "low" was put back to the front of its queue'],
+      ['debug', 'Task email a1 in queue "low" was put back to the front of its queue before its handler began'],
       [
         'warn',
         'Task email a1 in queue "low" was taken over by another server, or deleted; the result of its handler here is ignored',

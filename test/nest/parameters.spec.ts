@@ -12,11 +12,13 @@ import {
   getTaskPayload,
   jsonCodec,
   Payload,
+  PeriodicTask,
   TaskCtx,
   TaskHandler,
   type TaskContext,
 } from 'nestjs-asynq';
 import { describe, expect, test } from 'vitest';
+import { ConnectionRegistry } from '../../lib/nest/connection/connection.registry.js';
 import { testApp } from './support.js';
 
 const TaskId = createParamDecorator((prefix: string, context: ExecutionContext) => {
@@ -176,6 +178,80 @@ describe('parameters', () => {
     expect(decorate).toThrow(
       /@Payload\(\) belongs on a parameter of a handler method, not on the constructor of Wrong/,
     );
+  });
+});
+
+describe('a field', () => {
+  const Mail = defineTask<{ userId: number; name?: string }>('mail');
+  const Bill = defineTask<{ userId: number }>('bill');
+
+  test('with its definition is the same value, with pipes or without', async () => {
+    const seen: unknown[] = [];
+    @Injectable()
+    class Mails {
+      @TaskHandler(Mail)
+      mail(@Payload(Mail, 'userId') id: number, @Payload(Mail, 'name') name?: string) {
+        seen.push([id, name]);
+      }
+      @TaskHandler(Bill)
+      bill(@Payload(Bill, 'userId', doubling) id: number) {
+        seen.push(id);
+      }
+    }
+    const { tasks } = await testApp({ providers: [Mails] });
+    await tasks.work(Mail, { userId: 1, name: 'Ann' });
+    await tasks.work(Bill, { userId: 2 });
+    expect(seen).toEqual([[1, 'Ann'], 4]);
+  });
+
+  const onMethod = (decorator: unknown, handles: (target: object, key: string, method: PropertyDescriptor) => void) => {
+    class Mails {
+      send() {}
+    }
+    const { prototype } = Mails;
+    (decorator as ParameterDecorator)(prototype, 'send', 0);
+    handles(prototype, 'send', Object.getOwnPropertyDescriptor(prototype, 'send')!);
+  };
+  const wrong = Payload as (...given: unknown[]) => ParameterDecorator;
+
+  test.each<[string, unknown, RegExp]>([
+    ['of another task', wrong(Bill, 'userId'), /handles "mail", and @Payload\(…, 'userId'\) takes a field of "bill"/],
+    ['without a name', wrong(Mail), /Mails\.send: @Payload with the definition of "mail" needs the name of a field/],
+    ['of a class that is not there yet', wrong(undefined, 'userId'), /not undefined; if it is imported, its file and/],
+  ])('%s is refused', (_, decorator, says) => {
+    expect(() => onMethod(decorator, TaskHandler(Mail) as MethodDecorator)).toThrow(says);
+  });
+
+  test('of another task is refused above a periodic task, too', () => {
+    expect(() => onMethod(Payload(Bill, 'userId'), PeriodicTask('@daily'))).toThrow(/takes a field of "bill"/);
+  });
+
+  test('that is misspelt is told with the first payload, once', async () => {
+    @Injectable()
+    class Mails {
+      @TaskHandler('misspelt')
+      misspelt(@Payload('usrId') _id: number, @Payload('email') _email: string) {}
+      @TaskHandler('piped')
+      piped(@Payload('usrId', doubling) _id: number) {}
+      @TaskHandler('batch', { batch: { size: 5, wait: 0 } })
+      batch(@Payload('usrId') _ids: number[]) {}
+      @TaskHandler('optional')
+      optional(@Payload('name') _name?: string, @Payload('names') _names?: string[]) {}
+    }
+    const { app, tasks } = await testApp({ providers: [Mails] });
+    const heard: string[] = [];
+    const { events } = app.get(ConnectionRegistry, { strict: false }).all()[0]!;
+    events.on('payloadFieldMissing', ({ type, handler, field, near }) =>
+      heard.push(`${type} ${handler} ${field} ${near}`),
+    );
+    for (const type of ['misspelt', 'piped', 'batch', 'misspelt'])
+      await tasks.work(type, { userId: 1, email: 'a@b.c' });
+    await tasks.work('optional', { names: [] });
+    expect(heard).toEqual([
+      'misspelt Mails.misspelt usrId userId',
+      'piped Mails.piped usrId userId',
+      'batch Mails.batch usrId userId',
+    ]);
   });
 });
 

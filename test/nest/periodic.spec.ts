@@ -116,8 +116,11 @@ describe('@PeriodicTask', () => {
       };
     expect(decorate('60 * * * *')).toThrow(InvalidScheduleError);
     expect(decorate('0 0 9 * * *')).toThrow(
-      '@PeriodicTask of Wrong.run: spec "0 0 9 * * *": expected exactly 5 fields, found 6: [0 0 9 * * *]; write five fields',
+      '@PeriodicTask of Wrong.run: spec "0 0 9 * * *": expected exactly 5 fields, found 6: [0 0 9 * * *]; there is no field of seconds: write "0 9 * * *"',
     );
+    expect(decorate('*/15 * * * * *')).toThrow('there is no field of seconds: write "@every 15s"');
+    expect(decorate('* * * * * *')).toThrow('write "@every 1s"');
+    expect(decorate('*/15 9 * * * *')).toThrow('write five fields');
     expect(decorate('@daily', { tz: 'X' })).toThrow(
       /^@PeriodicTask of Wrong.run: spec "@daily": .*unknown time zone X; .*Europe\/Berlin/,
     );

@@ -1,11 +1,15 @@
+import { once } from 'node:events';
+import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import { AsynqEvents } from '../../lib/events/events.js';
 import { Relay } from '../../lib/links/relay.js';
 import { OutboxRelay } from '../../lib/outbox/relay.js';
 import { rowOf } from '../../lib/outbox/row-codec.js';
+import { only } from '../../lib/outbox/sql/database.js';
+import { PgDatabase } from '../../lib/outbox/stores/pg.js';
 import { request } from '../support/messages.js';
-import { createTables, PG } from './stores.js';
+import { createTables, local, PG } from './stores.js';
 
 it('goes on after its database was away for longer than the lease, and enqueues each task once', async () => {
   const server = await PG.start();
@@ -42,4 +46,26 @@ it('goes on after its database was away for longer than the lease, and enqueues 
   await insert('after');
   await expect.poll(tasks, { timeout: 20_000 }).toEqual(['before', 'after']);
   await expect.poll(() => world.store.counts()).toMatchObject({ fresh: 0, taken: 0, poisoned: 0 });
+});
+
+it('does not end the process when PostgreSQL ends a connection in the middle of a transaction', async () => {
+  const server = await PG.start();
+  const pool = new pg.Pool({ ...local, port: server.port, user: 'postgres', database: 'postgres' });
+  onTestFinished(() => server.stop());
+  onTestFinished(() => pool.end());
+  const removed = once(pool, 'remove');
+  const taken = once(pool, 'acquire');
+  const transaction = new PgDatabase(pool).transaction(
+    only({ text: 'SELECT pg_terminate_backend(pg_backend_pid())', values: [] }),
+  );
+  const [client] = (await taken) as [pg.PoolClient];
+  const errors: unknown[] = [];
+  const emit = client.emit.bind(client);
+  client.emit = (event: string, ...rest: unknown[]) => {
+    if (event === 'error') errors.push(client.listenerCount('error'));
+    return emit(event as never, ...(rest as never[]));
+  };
+  await expect(transaction).rejects.toThrow('terminating connection');
+  await removed;
+  expect(errors).toEqual([1]);
 });

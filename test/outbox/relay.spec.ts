@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable, Module } from '@nestjs/common';
 import { ClsPluginTransactional, Transactional, TransactionHost } from '@nestjs-cls/transactional';
 import { TransactionalAdapterTypeOrm } from '@nestjs-cls/transactional-adapter-typeorm';
@@ -9,6 +10,7 @@ import {
   defineTask,
   type EnqueueOptions,
   TaskHandler,
+  type TransactionScope,
   typeormTransactions,
 } from 'nestjs-asynq';
 import { AsynqOutbox, AsynqOutboxModule, type AsynqOutboxOptions, pgOutbox, typeormOutbox } from 'nestjs-asynq/outbox';
@@ -117,6 +119,41 @@ describe('an outbox', () => {
     await expect(outbox.within({ query: 'no function' }, () => asynq.enqueue(Mail, { n: 2 }))).rejects.toMatchObject({
       code: 'ASYNQ_INVALID_TASK',
     });
+  });
+
+  it('writes into the innermost transaction: one that begins within a named one is seen, and the other way round', async () => {
+    const around = new AsyncLocalStorage<TransactionScope>();
+    const { app, tasks } = await testApp(
+      { imports: [AsynqOutboxModule.forRoot({ store: world.store, relay: false })] },
+      { transactions: { current: () => around.getStore() && { ...around.getStore()! } } },
+    );
+    await app.init();
+    const [asynq, outbox] = [app.get(AsynqClient), app.get(AsynqOutbox)];
+    const mail = (n: number) => asynq.enqueue(Mail, { n });
+    const named = (work: () => Promise<unknown>) => world.transaction((tx) => outbox.within(tx, work));
+    const seen = (work: () => Promise<unknown>) =>
+      world.transaction((tx) => around.run({ tx, afterCommit: () => undefined }, work));
+    const failed = new Error('roll back');
+    const andFail = (work: Promise<unknown>) => work.then(() => Promise.reject(failed));
+    const undone = async (run: Promise<unknown>) => expect(await rejection(run)).toBe(failed);
+    await undone(
+      named(async () => {
+        await seen(() => mail(1));
+        await undone(seen(() => andFail(mail(2))));
+        await andFail(mail(3));
+      }),
+    );
+    await undone(
+      seen(async () => {
+        await named(() => mail(4));
+        await undone(named(() => andFail(mail(5))));
+        await named(() => around.exit(() => mail(6))); // in none: at once
+        await andFail(mail(7));
+      }),
+    );
+    expect(tasks.enqueued(Mail).map(({ payload }) => payload.n)).toEqual([6]);
+    await outbox.drain();
+    expect(tasks.enqueued(Mail).map(({ payload }) => payload.n)).toEqual([6, 1, 4]);
   });
 
   it('notes why a task was refused', async () => {

@@ -22,7 +22,7 @@ const users = {
  * from a CommonJS app. class-validator and class-transformer are not installed in any of them.
  */
 export function exerciseBeside(nest: keyof typeof users): void {
-  vi.setConfig({ testTimeout: 180_000, hookTimeout: 300_000 });
+  vi.setConfig({ testTimeout: 360_000, hookTimeout: 360_000 });
   const workshop = new Workshop();
   let redis: RedisProcess;
   let folder: string;

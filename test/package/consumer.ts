@@ -15,7 +15,7 @@ export interface Outcome {
 }
 
 /** Runs a command to its end, or for `seconds` at most; a status that is not 0 is an outcome like any other. */
-export function run(cwd: string, command: string, args: string[], env: NodeJS.ProcessEnv = {}, seconds = 120) {
+export function run(cwd: string, command: string, args: string[], env: NodeJS.ProcessEnv = {}, seconds = 300) {
   return new Promise<Outcome>((resolve) => {
     const options = { cwd, env: { ...process.env, NODE_OPTIONS: '', ...env }, timeout: seconds * 1000 };
     execFile(command, args, options, (error, stdout, stderr) =>

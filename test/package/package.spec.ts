@@ -38,7 +38,7 @@ describe('the tarball', () => {
     const { version } = createRequire(import.meta.url)('preact/package.json') as { version: string };
     const licenses = text('THIRD-PARTY-NOTICES.txt');
     expect(licenses).toContain(`preact ${version} (MIT)\n\nThe MIT License`);
-    expect(text('dist/dashboard/web-assets.js')).toContain(Buffer.from(licenses).toString('base64'));
+    expect(text('dist/dashboard/index.js')).toContain(Buffer.from(licenses).toString('base64'));
   });
 
   it('holds every Lua script', () => {
@@ -66,7 +66,7 @@ describe('the tarball', () => {
     const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies }));
     const code = files.filter((file) => file.endsWith('.js')).map(text);
     const specifiers = code.flatMap((source) => [
-      ...source.matchAll(/^(?:import|export) (?:[^'"\n;]+ from )?'([^'./][^']*)'/gm),
+      ...source.matchAll(/^(?:import|export) (?:[^'"\n;]+ from )?"([^"./][^"]*)"/gm),
     ]);
     const packages = specifiers.map(([, name]) => /^(?:@[^/]+\/)?[^/]+/.exec(name!)![0]);
     const foreign = new Set(packages.filter((name) => !name.startsWith('node:')));

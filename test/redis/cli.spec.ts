@@ -279,6 +279,7 @@ describe('the command line', () => {
         expiresAt: null,
         nextProcessAt: null,
         pendingSince: null,
+        enqueuedAt: null,
         heldBy: null,
         heldSince: null,
         isOrphaned: false,
@@ -569,7 +570,7 @@ describe('the command line', () => {
     const listed = async (more: string) => {
       const { status, stdout, stderr } = await run(`task list -q default ${more}`);
       expect(status).toBe(0);
-      const ids = stdout.split('\n').slice(1, -1).map((row) => row.split(' ')[0]!); // prettier-ignore
+      const ids = stdout.split('\n').slice(1, -1).map((row) => row.split(' ')[0]!); // oxfmt-ignore
       return [ids, /--cursor (\S+)/.exec(stderr)?.[1]] as const;
     };
     const [newest, cursor] = await listed('-s archived --size 2');
@@ -816,6 +817,8 @@ describe('the command line', () => {
         taskPayload: '{}',
         taskPayloadEncoding: 'utf8',
         replicas: 2,
+        canPause: false,
+        pausedAt: null,
         options: entry.enqueueOptions,
         nextEnqueueAt: '2030-06-15T13:00:00.000Z',
         prevEnqueueAt: '2030-06-15T12:00:00.000Z',

@@ -98,7 +98,7 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   exchangeFairLinked: (driver) => CALLS.exchangeFair(driver),
   extendLeases: (driver) =>
     driver.broker.consumer.extendLeases('default', [leaseOf('a', 1)], driver.now + LEASE_SECONDS),
-  writeField: (driver) => driver.broker.consumer.writeResult(leaseOf('a', driver.now), Buffer.from('r')),
+  writeFields: (driver) => driver.broker.consumer.writeResult(leaseOf('a', driver.now), Buffer.from('r')),
   writeNotes: (driver) =>
     driver.broker.notes.write(leaseOf('a', driver.now), { progress: '[]', fresh: true, pieces: [] }),
   signal: ({ broker }) => broker.checkpoints.signal('default', 'a', 'approval', Buffer.from('1')),
@@ -130,12 +130,15 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
     return driver.broker.cancellation.findCancellations(['a']);
   },
   noteCancelled: (driver) => driver.broker.cancellation.noteCancelled([{ ...cancellation(driver), queue: 'default' }]),
+  moveTokens: (driver) => driver.broker.limiting.moveTokens('scope', driver.now + 60, [{ from: 'a', to: 'b' }]),
   acquireTokens: (driver) => driver.broker.limiting.acquireTokens('scope', 3, driver.now + 60, ['a']),
   takeStarts: ({ broker }) => broker.limiting.takeStarts('scope', { max: 3, window: 60_000 }, 1),
   takeCosts: ({ broker }) => broker.limiting.takeCosts('scope', { max: 3, window: 60_000 }, [1, 3]),
-  correctCosts: ({ broker }) => broker.limiting.correctCosts('scope', 60_000, [{ part: 7, by: 2 }]),
+  correctCosts: ({ broker }) => broker.limiting.correctCosts('scope', 60_000, [{ countedAt: 7, by: 2 }]),
   wakeWaiting: ({ broker }) => broker.limiting.wakeWaiting('default', 'waitlist', 1),
   openSchedule: ({ broker }) => broker.scheduling.openSchedule('default', 'entry', 'spec', 60),
+  pauseSchedule: ({ broker }) => broker.scheduling.pauseSchedule('default', 'entry'),
+  resumeSchedule: ({ broker }) => broker.scheduling.resumeSchedule('default', 'entry'),
   fire: (driver) => driver.broker.scheduling.fire('default', firing(driver)),
   fireLinked: (driver) => {
     const unique = { ...firing(driver).request, wait: linked('a').wait };

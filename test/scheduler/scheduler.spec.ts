@@ -6,9 +6,11 @@ import {
   InvalidOptionError,
   InvalidScheduleError,
   InvalidTaskError,
+  PeriodicEntryNotFoundError,
   SchedulerStateError,
 } from '../../lib/errors.js';
 import { AsynqEvents, type AsynqEventMap } from '../../lib/events/events.js';
+import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import type { PeriodicTaskConfig } from '../../lib/scheduler/source-poller.js';
 import { AsynqScheduler } from '../../lib/scheduler/scheduler.js';
 import { defineTask } from '../../lib/task/definition.js';
@@ -388,6 +390,85 @@ describe('overlap', () => {
     await pass(10_000);
     expect(payloads()).toHaveLength(1);
     expect(planned()).toHaveLength(2);
+  });
+});
+
+describe('a pause', () => {
+  const reasons = (): string[] =>
+    emitted.flatMap(({ event, payload }) =>
+      event === 'periodicTaskSkipped' ? [(payload as AsynqEventMap['periodicTaskSkipped']).reason] : [],
+    );
+  const start = (options: object = {}) => {
+    const one = scheduler();
+    one.register('@every 10s', 'a', undefined, { id: 'e', queue: 'low', ...options });
+    one.start();
+    return one;
+  };
+
+  it('counts for all processes, also those that start later', async () => {
+    const inspector = new AsynqInspector(broker);
+    start();
+    const two = start();
+    await pass(25_000);
+    expect(await inspector.pauseSchedulerEntry('e')).toBe(true);
+    expect(await inspector.pauseSchedulerEntry('e')).toBe(false);
+    start();
+    await pass(20_000);
+    expect(payloads()).toHaveLength(2);
+    expect(reasons()).toEqual(['paused', 'paused']);
+    expect(two.list()[0]!.previous).toEqual(new Date(START + 20_000));
+    expect(await inspector.schedulerEntries()).toMatchObject([
+      {
+        id: 'e',
+        replicas: 3,
+        canPause: true,
+        pausedAt: new Date(START + 25_000),
+        prevEnqueueAt: new Date(START + 20_000),
+      },
+    ]);
+    expect(await inspector.resumeSchedulerEntry('e')).toBe(true);
+    await pass(10_000);
+    expect(planned().at(-1)).toBe('2024-03-01T00:00:50.000Z');
+    expect(await inspector.schedulerEntries()).toMatchObject([{ pausedAt: undefined }]);
+  });
+
+  it('is not made up for by a process that was away meanwhile', async () => {
+    const inspector = new AsynqInspector(broker);
+    const one = start({ missed: { all: 10 } });
+    await pass(5_000);
+    await inspector.pauseSchedulerEntry('e');
+    await one.stop();
+    await pass(60_000);
+    const two = start({ missed: { all: 10 } });
+    await pass(1);
+    await inspector.resumeSchedulerEntry('e');
+    await two.stop();
+    await pass(30_000);
+    start({ missed: { all: 10 } });
+    await pass(1);
+    expect(planned().map((time) => time.slice(14, 19))).toEqual(['01:10', '01:20', '01:30']);
+  });
+
+  it('needs an entry of ours that runs', async () => {
+    const inspector = new AsynqInspector(broker);
+    const go = { id: 'go', spec: '@daily', taskType: 'a', taskPayload: Buffer.alloc(0), enqueueOptions: [] };
+    const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
+    await broker.scheduling.writeSchedulerEntries('h:1:go', [{ ...go, ...times }], 60);
+    await expect(inspector.pauseSchedulerEntry('go')).rejects.toThrow(/Go's asynq, which knows no pause/);
+    await expect(inspector.resumeSchedulerEntry('gone')).rejects.toThrow(PeriodicEntryNotFoundError);
+    await expect(inspector.pauseSchedulerEntry(' ')).rejects.toThrow(InvalidOptionError);
+    expect(await inspector.schedulerEntries()).toMatchObject([{ id: 'go', canPause: false }]);
+  });
+
+  it('is of the queue of the defaults, which the entry is published with', async () => {
+    const made = new AsynqScheduler(broker, new AsynqEvents(), { defaults: { queue: 'low' } });
+    schedulers.push(made);
+    made.register('@every 10s', 'a', undefined, { id: 'e' });
+    made.start();
+    await pass(1);
+    const inspector = new AsynqInspector(broker);
+    expect(await inspector.pauseSchedulerEntry('e')).toBe(true);
+    expect(await inspector.schedulerEntries()).toMatchObject([{ options: ['Queue("low")'], canPause: true }]);
   });
 });
 

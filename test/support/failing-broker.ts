@@ -15,6 +15,7 @@ export type Fault = 'before' | 'after';
 const ROLES = [
   'producer',
   'consumer',
+  'checkpoints',
   'uniqueness',
   'maintenance',
   'groups',

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { QueueSnapshot, ScoredId, Snapshot, TaskSnapshot } from '../../lib/broker/memory/snapshot.js';
 import { compareSets } from '../../lib/broker/memory/snapshot.js';
-import { compareIds } from '../../lib/broker/memory/sorted-set.js';
+import { compareIds } from '../../lib/broker/sorted-set.js';
 import type { Clock } from '../../lib/clock.js';
 import { decodeTaskMessage } from '../../lib/wire/codec.js';
 import { DEFAULT_KEY_PREFIX, Keyspace, type QueueKeys } from '../../lib/wire/keys.js';
@@ -27,9 +27,9 @@ const FIELDS = new Set([
 /** What links add to a task, see lua/shared/waits.lua and link-fields.lua. */
 const LINK_FIELD = /^(?:after|left|cancelled|step|w\d+)$/;
 /** What the steps of handlers have stored, and signals for them: see scripts/step-fields.ts. */
-const STEPS_FIELD = /^(did:|signal:|answer:|awaits$)/;
-/** What handlers have said: see scripts/note-fields.ts. */
-const NOTE_FIELD = /^note:/;
+const STEPS_FIELD = /^(did:|signal:|answer:|call:|awaits$)/;
+/** What handlers have said, and the history of attempts: see scripts/note-fields.ts and scripts/attempt-fields.ts. */
+const NOTE_FIELD = /^(note|attempt):/;
 
 /** Keys of links, after the tag: the tests of links look at them. */
 const LINK_KEY =

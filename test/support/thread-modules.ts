@@ -6,8 +6,18 @@ import { afterAll, beforeAll } from 'vitest';
 /** Where packages of this repository are found. */
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url));
 
+/** Has modules find their files as where their sources are. */
+const atItsSource = {
+  name: 'at-its-source',
+  transform: (code: string, id: string) =>
+    code.includes('import.meta.url') && !id.includes('node_modules')
+      ? code.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href))
+      : undefined,
+};
+
 /**
- * Compiles modules for threads before the tests of a file, with the sources of this package in them: a thread cannot load TypeScript.
+ * Compiles modules for threads and processes before the tests of a file, with the sources of this package in them: a thread cannot load
+ * TypeScript, and a process takes seconds for it.
  *
  * @returns finds the compiled file of one
  */
@@ -21,6 +31,7 @@ export function useThreadModules(...files: readonly URL[]): (name: string) => UR
     await build({
       configFile: false,
       logLevel: 'error',
+      plugins: [atItsSource],
       build: {
         ssr: true,
         outDir: dir,

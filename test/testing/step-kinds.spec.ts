@@ -98,6 +98,25 @@ beforeEach(async () => {
 const lastErr = async ({ queue, id }: { queue: string; id: string }): Promise<string | undefined> =>
   (await inspector.getTaskInfo(queue, id))?.lastErr;
 
+it('a called task that does not answer is asked for: after five seconds, then each time after twice as long', async () => {
+  let calls = 0;
+  workers.work['ask'] = async (steps) => {
+    calls++;
+    await steps.call('pack', Pack, 1, { processIn: '2h' });
+  };
+  const info = await asynq.enqueue(Work, 'ask');
+  await tester.drain();
+  const seconds: number[] = [];
+  for (let second = 1; second <= 100; second++) {
+    const before = calls;
+    await tester.advance('1s');
+    if (calls > before) seconds.push(second);
+  }
+  expect(seconds).toEqual([5, 10, 20, 40, 80]);
+  await tester.advance('2h');
+  expect(await inspector.getTaskInfo(info.queue, info.id)).toBeUndefined();
+});
+
 describe('retries of a step', () => {
   it('are its own: the task does not count them, and the step comes when its time has come', async () => {
     let tries = 0;

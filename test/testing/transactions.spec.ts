@@ -213,6 +213,42 @@ describe('InMemoryOutbox', () => {
     expect(pool.connect).not.toHaveBeenCalled();
   });
 
+  it('holds tasks until the commit of a fakeDataSource(), also those beside the work that is named', async () => {
+    const { app, outbox, asynq, tasks } = await world();
+    await app.init();
+    const source = fakeDataSource<DataSource>();
+    const mail = (n: number) => asynq.enqueue(Mail, { n });
+    const sent = () => tasks.all(Mail).map(({ payload }) => payload.n);
+    const undone = source.transaction(async (manager) => {
+      await outbox.within(manager, () => mail(1));
+      expect(tasks.uncommitted(Mail)).toHaveLength(1);
+      throw failed;
+    });
+    expect(await rejection(undone)).toBe(failed);
+    expect(sent()).toEqual([]);
+    await source.transaction(async (manager) => {
+      await outbox.within(manager, () => mail(2));
+      await mail(3); // is not named: at once
+      expect(sent()).toEqual([3]);
+      const savepoint = manager.transaction(async (nested) => {
+        await outbox.within(nested, () => mail(4));
+        throw failed;
+      });
+      expect(await rejection(savepoint)).toBe(failed);
+      const caught = outbox.within(manager, () => mail(5).then(() => Promise.reject(failed)));
+      expect(await rejection(caught)).toBe(failed); // its row is written, and the transaction commits
+    });
+    expect(sent()).toEqual([3, 2, 5]);
+    const whole = tasks.transaction(async () => {
+      await source.transaction((manager) => outbox.within(manager, () => mail(6)));
+      expect(sent()).toHaveLength(3);
+      throw failed;
+    });
+    expect(await rejection(whole)).toBe(failed);
+    expect(sent()).toHaveLength(3);
+    expect(tasks.uncommitted()).toEqual([]);
+  });
+
   it('applies what a call says about repeats after the commit, as an outbox does', async () => {
     const { app, asynq, tasks } = await world();
     await app.init();

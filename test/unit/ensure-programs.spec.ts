@@ -77,11 +77,24 @@ describe('scripts/ensure-programs.mjs', () => {
     expect(installed()).toBe('-y -q update\n-y -q install --no-install-recommends redis-server\n');
   });
 
-  it.runIf(isRoot)('installs all that is missing at once', () => {
+  it.runIf(isRoot)('installs all that is missing at once, or what there is everywhere', () => {
+    const both = '-y -q update\n-y -q install --no-install-recommends tmux chromium-headless-shell\n';
     aptGet('exit 0');
     program('redis-server', redis('7.0.15'));
     expect(ensure(undefined, 'redis-server', 'tmux', 'chromium').status).toBe(1);
-    expect(installed()).toBe('-y -q update\n-y -q install --no-install-recommends tmux chromium\n');
+    expect(installed()).toBe(both);
+    aptGet('exit 100');
+    expect(ensure(undefined, 'redis-server', 'tmux', 'chromium').status).toBe(1);
+    expect(installed()).toBe(`${both}${both}-y -q install --no-install-recommends tmux chromium\n`);
+  });
+
+  it.runIf(isRoot)('installs what is better than what there is, and goes on without it', () => {
+    aptGet('exit 100');
+    program('chromium', 'echo "Chromium 140.0.7339.80 built on Debian"');
+    expect(ensure(undefined, 'chromium')).toMatchObject({ status: 0, stderr: '' });
+    expect(installed()).toBe('-y -q update\n-y -q install --no-install-recommends chromium-headless-shell\n');
+    program('chromium-headless-shell', 'echo "Chromium 140.0.7339.80 "');
+    expect(ensure(undefined, 'chromium')).toMatchObject({ status: 0, stdout: '', stderr: '' });
   });
 
   it.runIf(isRoot)('says how to install it when apt-get fails', () => {

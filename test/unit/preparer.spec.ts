@@ -23,7 +23,7 @@ describe('defaults', () => {
     expect(request.message).toEqual({
       type: 't',
       payload: Buffer.from('{"a":1}'),
-      id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/),
+      id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/),
       queue: 'default',
       maxRetry: 25,
       retried: 0,

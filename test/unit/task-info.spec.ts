@@ -76,6 +76,15 @@ describe('toTaskInfo', () => {
     expect([other.progress, other.log, other.chunks]).toEqual([undefined, { lines: [], dropped: 0 }, []]);
   });
 
+  it('knows when it was enqueued from an id that our client has made', () => {
+    const at = (id: string) => toTaskInfo(message({ id }), { state: 'pending', nextProcessAt: undefined });
+    const made = at('018bcfe5-687b-7abc-8abc-0123456789ab');
+    expect(made.enqueuedAt).toEqual(new Date(1_700_000_000_123));
+    expect(made.toJSON()).toMatchObject({ enqueuedAt: '2023-11-14T22:13:20.123Z' });
+    expect(at('order-17').enqueuedAt).toBeUndefined();
+    expect(at('order-17').toJSON()).not.toHaveProperty('enqueuedAt');
+  });
+
   it('is empty where there is nothing', () => {
     const info = toTaskInfo(message(), { state: 'active', nextProcessAt: undefined, result: Buffer.alloc(0) });
     expect(info).toMatchObject({ headers: {}, lastErr: '', group: '', isOrphaned: false, retention: 0 });

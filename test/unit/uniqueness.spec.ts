@@ -61,6 +61,9 @@ describe('the request of a task', () => {
   it('that is debounced has its times', () => {
     const { message, processAt, repeat } = requestOf({ key: 'k', debounce: { wait: '1500ms', maxWait: '9s' } });
     expect([processAt, repeat.limit]).toEqual([NOW / 1000 + 2, NOW / 1000 + 9]);
+    const short = requestOf({ key: 'k', debounce: '1500ms' });
+    expect(short.repeat).toEqual(requestOf({ key: 'k', debounce: { wait: '1500ms' } }).repeat);
+    expect([short.processAt, short.repeat.limit]).toEqual([NOW / 1000 + 2, undefined]);
     expect([repeat.lock, message.uniqueKey]).toEqual([`${LOCK}k:last`, `${LOCK}k:last`]);
   });
 
@@ -146,7 +149,10 @@ describe('an option is refused', () => {
     [{ debounce: { wait: 0 } }, 'wait of debounce must be longer than 0'],
     [{ debounce: { wait: '5s', maxWait: '1s' } }, 'maxWait of debounce, "1s", is shorter than wait, "5s"'],
     [{ debounce: {} as never }, 'debounce needs wait'],
-    [{ debounce: '2s' as never }, 'debounce, as in { wait: \'5s\' }, must be an object, not "2s"'],
+    [{ debounce: 'soon' as never }, 'debounce: "soon" is not a duration'],
+    [{ debounce: 0 }, 'debounce must be longer than 0, not 0'],
+    [{ debounce: true as never }, "debounce must say for how long, such as debounce: '5s', and not be true"],
+    [{ debounce: ['5s'] as never }, 'debounce must be an object'],
     [{ debounce: { wait: '1s', max: 1 } as never }, 'max'],
     [{ latest: 'yes' as never }, 'latest must be true or false, not "yes"'],
     [{ unique: {} as never }, "unique needs for, such as unique: { for: '1h' }"],

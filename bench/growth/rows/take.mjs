@@ -13,7 +13,7 @@ export async function measure(growth) {
     ],
     [[50, 20]],
   )) {
-    // prettier-ignore
+    // oxfmt-ignore
     const payload = Buffer.alloc(kilobytes * 1000, 'x');
     for (let left = count; left > 0; left -= 10) await growth.fill(broker, 'default', 10, () => ({ payload }));
     const times = await growth.commandTimes(async () => {

@@ -74,7 +74,8 @@ export class MemoryAdministration implements AdministrationRole {
 
 /** What is done to each task; `at` in Unix seconds. */
 type Step =
-  { readonly action: MoveAction; readonly maxArchived?: number } | { readonly action: 'schedule'; readonly at: number };
+  | { readonly action: MoveAction; readonly maxArchived?: number }
+  | { readonly action: 'schedule'; readonly at: number };
 
 /** @param now milliseconds since the epoch */
 function moveTasks(

@@ -2,6 +2,7 @@ import type { ArchiveLimit } from '../archives.js';
 import { floorSeconds } from '../../clock.js';
 import {
   type AwaitedEvent,
+  type ClaimedHeld,
   type ConsumerRole,
   type ExchangeReply,
   type ExchangeRequest,
@@ -14,6 +15,7 @@ import {
   type SettleStatus,
   type StoredResult,
 } from '../broker.js';
+import { stepOfAnswer } from '../checkpoints.js';
 import { FairPending } from './fair-pending.js';
 import type { LinkEngine } from './links/engine.js';
 import { ARCHIVED, REVOKED } from './links/texts.js';
@@ -28,7 +30,7 @@ import {
   storedMessage,
   wellFormed,
 } from './queue-store.js';
-import { countsAsFailed, countsAsProcessed, withoutReturn } from './settlements.js';
+import { countsAsFailed, countsAsProcessed, noteAttempt, withoutReturn } from './settlements.js';
 
 export class MemoryConsumer implements ConsumerRole {
   constructor(
@@ -57,7 +59,7 @@ export class MemoryConsumer implements ConsumerRole {
 const LIMIT_RETRY_MS = 100;
 /**
  * A task in a waitlist runs after this time even if nobody wakes it: the least, one second per that
- * many waiting, the most.
+ * many in all waitlists, the most.
  */
 const MIN_WAIT_SECONDS = 60;
 const TASKS_PER_EXTRA_SECOND = 10;
@@ -66,7 +68,7 @@ const MAX_WAIT_SECONDS = 3_600;
  * How many tasks at the front that were woken before are put in order with those that are woken
  * now.
  */
-const MAX_WOKEN_AHEAD = 256;
+const MAX_WOKEN_AHEAD = 64;
 
 /** Settles in order, then claims. Encodes, and so checks, messages before anything is written. */
 function exchange(
@@ -89,6 +91,7 @@ function exchange(
     written.push(item);
     if (item === given) record.msg = messages[index] ?? record.msg;
     settle(store, item, wellFormed(item.lease.id), record, now);
+    if ('attempt' in given && given.attempt) noteAttempt(record, given.attempt); // of a deleted task it is gone with the record
     if (linked) notifyOfEnd(links, wellFormed(queue), item, result);
     return 'settled';
   });
@@ -97,9 +100,18 @@ function exchange(
   if (linked) links.work(); // what this releases here can be claimed by this call
   const { wanted, limitedFor } = limitTake(store, request, now);
   const putAside = new Map([...(request.aside?.keys() ?? [])].map((type) => [type, 0]));
-  const taken = takeFront(store, queue, wanted, now, request, putAside);
+  const held = wanted > 0 && heldWanted(store, request) > 0 ? takeHeld(store, request.held!, wanted) : undefined;
+  const waited = claimWoken(store, queue, held?.ids ?? [], now, request);
+  const beside = held ? held.ids.length : 0;
+  const begun = Math.min(beside, heldWanted(store, request) - aheadOf(request));
+  const rest = Math.min(wanted - beside, request.take - Math.max(0, begun));
+  const taken = [
+    ...waited,
+    ...takeFront(store, queue, rest, now, request, putAside, lackingOf(request, held?.claimed)),
+  ];
   const tasks = linked ? taken.map((task) => withLinks(links, task)) : taken;
-  if (request.limits && request.limits.rate > 0) store.starts(request.limits.window).add(tasks.length, now);
+  const { limits, allowance = 0 } = request;
+  if (limits && limits.rate > 0) store.starts(limits.window).add(tasks.length, now, { max: limits.rate, allowance });
   const fair = store.pending instanceof FairPending ? store.pending : undefined;
   const backlog = fair?.hasOpen(now) === false ? 0 : store.backlog;
   const opensIn = fair ? { opensIn: fair.opensIn(now) } : {};
@@ -112,6 +124,7 @@ function exchange(
     limitedFor,
     ...opensIn,
     ...(wasPutAside && { aside: putAside }),
+    ...(held && { held: held.claimed }),
   };
   return linked ? { ...reply, parcels: [], news: links.takeNews() } : reply;
 }
@@ -136,12 +149,10 @@ export function withLinks(links: LinkEngine, task: LeasedTask): LeasedTask {
 }
 
 /** How many of the wanted tasks the limits allow. */
-function limitTake(
-  store: QueueStore,
-  { take, limits }: ExchangeRequest,
-  now: number,
-): { wanted: number; limitedFor: number } {
-  let wanted = Math.min(take, store.backlog);
+function limitTake(store: QueueStore, request: ExchangeRequest, now: number): { wanted: number; limitedFor: number } {
+  const { take, limits } = request;
+  const held = heldWanted(store, request);
+  let wanted = Math.min(take + aheadOf(request), Math.min(take, store.backlog) + held);
   let limitedFor = 0;
   if (!limits || wanted <= 0) return { wanted, limitedFor };
   const free = limits.active > 0 ? Math.max(0, limits.active - store.lease.size) : Infinity;
@@ -185,7 +196,7 @@ function sleep(store: QueueStore, item: Sleep, id: string, record: TaskRecord, n
   const { checkpoint, wakeAt } = item;
   if (checkpoint) stepsOf(record).checkpoints.set(wellFormed(checkpoint.name), Buffer.from(checkpoint.bytes));
   const awaits = (item.awaits ?? []).map(wellFormedEvent);
-  if (item.atOnce || awaits.some((event) => hasCome(record, event))) {
+  if (item.atOnce || awaits.some((event) => hasCome(record, event) || isNotCalled(record, event))) {
     record.state = 'pending';
     record.pendingSince = now;
     return store.pending.pushFront(id);
@@ -195,12 +206,16 @@ function sleep(store: QueueStore, item: Sleep, id: string, record: TaskRecord, n
   store.scheduled.set(id, wakeAt);
 }
 
+/** Whether the checkpoint of the step is missing that has called the task: the handler calls it again. */
+const isNotCalled = ({ steps }: TaskRecord, event: AwaitedEvent): boolean =>
+  'answer' in event && steps?.checkpoints.has(stepOfAnswer(event.answer)) !== true;
+
 const wellFormedEvent = (event: AwaitedEvent): AwaitedEvent =>
   'answer' in event ? { answer: wellFormed(event.answer) } : { signal: wellFormed(event.signal), n: event.n };
 
 function wait(store: QueueStore, name: string, id: string, record: TaskRecord, now: number): void {
   const waitlist = store.waitlist(name);
-  const seconds = Math.min(MIN_WAIT_SECONDS + Math.floor(waitlist.size / TASKS_PER_EXTRA_SECOND), MAX_WAIT_SECONDS);
+  const seconds = Math.min(MIN_WAIT_SECONDS + Math.floor(store.held.size / TASKS_PER_EXTRA_SECOND), MAX_WAIT_SECONDS);
   const waitEnd = floorSeconds(now) + seconds;
   record.state = 'retry';
   // Its position: microseconds, but always behind those that are there.
@@ -255,21 +270,68 @@ function trimAfter(store: QueueStore, limit: ArchiveLimit, items: readonly Settl
   if (spared.length > 0) trimArchived(store, limit, Infinity, now, new Set(spared));
 }
 
+const aheadOf = ({ held, ahead = 0 }: ExchangeRequest): number => (held ? ahead : 0);
+
+/** How many tasks of waitlists are asked for. */
+function heldWanted(store: QueueStore, { held }: ExchangeRequest): number {
+  if (!held || store.pausedAt !== undefined || store.pending instanceof FairPending) return 0;
+  return [...held.values()].reduce((sum, count) => sum + count, 0);
+}
+
+/** The longest waiting first. One that has left `retry` since no longer waits. */
+function takeHeld(store: QueueStore, held: ReadonlyMap<string, number>, wanted: number) {
+  const ids: string[] = [];
+  const claimed = new Map<string, ClaimedHeld>();
+  for (const [name, count] of held) {
+    const waitlist = store.waitlists.get(wellFormed(name));
+    const before = ids.length;
+    const most = Math.min(before + count, wanted);
+    for (let first = waitlist?.first(); first && ids.length < most; first = waitlist?.first()) {
+      waitlist!.delete(first.id);
+      if (store.held.score(first.id) === undefined) continue;
+      store.retry.delete(first.id);
+      ids.push(first.id);
+    }
+    claimed.set(name, { claimed: ids.length - before, left: waitlist?.size ?? 0 });
+  }
+  return { ids, claimed };
+}
+
+/** By waitlist: how many tasks more were wanted than it has. */
+const lackingOf = ({ held }: ExchangeRequest, claimed?: ReadonlyMap<string, ClaimedHeld>): Map<string, number> =>
+  new Map([...(claimed ?? [])].map(([name, { claimed: count }]) => [name, held!.get(name)! - count]));
+
+function claimWoken(
+  store: QueueStore,
+  queue: string,
+  ids: readonly string[],
+  now: number,
+  { since }: ExchangeRequest,
+): LeasedTask[] {
+  const pendingSince = Math.floor(now);
+  return ids.flatMap((id) => {
+    const task = store.claim(queue, id, floorSeconds(now) + LEASE_SECONDS);
+    if (!task) return [];
+    return since ? { ...task, pendingSince } : task;
+  });
+}
+
 function takeFront(
   store: QueueStore,
   queue: string,
   count: number,
   now: number,
-  { aside, since }: ExchangeRequest,
+  { aside, since, allowance = 0 }: ExchangeRequest,
   putAside: Map<string, number>,
+  lacking: Map<string, number>,
 ): LeasedTask[] {
   const tasks: LeasedTask[] = [];
   const isFair = store.pending instanceof FairPending;
   let left = MAX_ASIDE;
   while (tasks.length < count && store.backlog > 0 && left > 0) {
-    const id = store.popNext(now);
+    const id = store.popNext(now, allowance);
     if (id === undefined) break;
-    const type = aside && !isFair ? putOneAside(store, aside, id, now) : undefined;
+    const type = aside && !isFair ? putOneAside(store, aside, id, now, lacking) : undefined;
     if (type !== undefined) {
       putAside.set(type, putAside.get(type)! + 1);
       left -= 1;
@@ -287,12 +349,18 @@ function putOneAside(
   aside: ReadonlyMap<string, string>,
   id: string,
   now: number,
+  lacking: Map<string, number>,
 ): string | undefined {
   const record = store.tasks.get(id);
   if (!record) return undefined;
   const { type } = readMessage(record);
   const waitlist = aside.get(type);
   if (waitlist === undefined) return undefined;
+  const more = lacking.get(waitlist) ?? 0;
+  if (more > 0) {
+    lacking.set(waitlist, more - 1);
+    return undefined;
+  }
   record.pendingSince = undefined;
   wait(store, wellFormed(waitlist), id, record, now);
   return type;

@@ -69,13 +69,15 @@ class MemoryEventStream {
   }
 
   read(after: string, limit: number, now: number): StreamedEntry[] {
-    const later = this.living(now).filter((entry) => compare(entry, after) > 0);
-    return later.slice(0, limit).map(toStreamed);
+    const all = this.living(now);
+    // From the end, where readers are that follow the stream: a poll costs what is new, not what is kept.
+    const start = all.findLastIndex(isUntil(after)) + 1;
+    return all.slice(start, start + limit).map(toStreamed);
   }
 
   readBack(before: string | undefined, limit: number, now: number): StreamedEntry[] {
     const all = this.living(now);
-    const earlier = before === undefined ? [...all] : all.filter((entry) => compare(entry, before) < 0);
+    const earlier = before === undefined ? [...all] : all.filter(isBefore(before));
     return earlier.reverse().slice(0, limit).map(toStreamed);
   }
 
@@ -98,7 +100,14 @@ const idOf = ({ time, number }: Entry): string => `${time}-${number}`;
 
 const toStreamed = (entry: Entry): StreamedEntry => ({ id: idOf(entry), data: entry.data });
 
-function compare({ time, number }: Entry, id: string): number {
-  const [otherTime, otherNumber] = id.split('-').map(Number) as [number, number];
-  return time - otherTime || number - otherNumber;
+/** Tests of entries against an id, which is read once and not for each entry. */
+function isBefore(id: string): (entry: Entry) => boolean {
+  const [time, number] = parseId(id);
+  return (entry) => (entry.time - time || entry.number - number) < 0;
 }
+function isUntil(id: string): (entry: Entry) => boolean {
+  const [time, number] = parseId(id);
+  return (entry) => (entry.time - time || entry.number - number) <= 0;
+}
+
+const parseId = (id: string) => id.split('-').map(Number) as [time: number, number: number];

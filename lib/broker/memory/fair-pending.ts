@@ -1,7 +1,7 @@
 import type { FairShare } from '../../wire/fairness.js';
 import { type KeyTurn, shareAlone, type StoredKey } from '../fair-keys.js';
 import { LinkedQueue } from './linked-queue.js';
-import { SortedSet } from './sorted-set.js';
+import { SortedSet } from '../sorted-set.js';
 import { Starts } from './starts.js';
 
 /** A key whose slots are taken is looked at again after this time. */
@@ -52,8 +52,13 @@ export class FairPending extends LinkedQueue {
     return super.remove(id);
   }
 
-  /** Takes the next task, and a slot of its key. `undefined` also when all that wait are held back. @param now milliseconds since the epoch */
-  popNext(now: number): string | undefined {
+  /**
+   * Takes the next task, and a slot of its key. `undefined` also when all that wait are held back.
+   *
+   * @param now milliseconds since the epoch
+   * @param allowance see ExchangeRequest
+   */
+  popNext(now: number, allowance: number): string | undefined {
     this.openHeld(now);
     for (let next = this.ring.first(); next; next = this.ring.first()) {
       const { id: key, score } = next;
@@ -74,7 +79,7 @@ export class FairPending extends LinkedQueue {
       this.ring.set(key, score + 1 / line.share.weight);
       this.remove(id);
       if (line.share.concurrency > 0) line.holders.add(id);
-      if (line.share.rate > 0) this.startsOf(line).add(1, now);
+      if (line.share.rate > 0) this.startsOf(line).add(1, now, { max: line.share.rate, allowance });
       return id;
     }
     return undefined;

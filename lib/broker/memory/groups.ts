@@ -10,14 +10,16 @@ import {
   type FinishStatus,
   type GroupPolicy,
   type GroupsRole,
+  type GroupsWatch,
   MAX_SET_SIZE,
+  type PolicyOf,
 } from '../groups.js';
 import type { EnqueueStatus } from '../enqueue-request.js';
 import { isLinked, type LinkedRequest } from '../links.js';
 import type { LinkEngine } from './links/engine.js';
 import type { MemoryState } from './memory-state.js';
 import { type QueueStore, type StoredSet, readMessage, storedMessage, wellFormed } from './queue-store.js';
-import { SortedSet } from './sorted-set.js';
+import { SortedSet } from '../sorted-set.js';
 
 export class MemoryGroups implements GroupsRole {
   constructor(
@@ -26,13 +28,20 @@ export class MemoryGroups implements GroupsRole {
     private readonly links: LinkEngine,
   ) {}
 
-  async claimDueSets(
-    queue: string,
-    policyOf: (group: string) => GroupPolicy | undefined,
-    limit: number,
-  ): Promise<ClaimReply> {
+  async claimDueSets(queue: string, policyOf: PolicyOf, limit: number): Promise<ClaimReply> {
     const claims = (store: QueueStore, now: number) => claimDueSets(store, queue, this.keyPrefix, policyOf, limit, now);
     return this.state.change(queue, claims);
+  }
+
+  /** Nothing is remembered: what is in process is cheap to look at. */
+  watchGroups(): GroupsWatch {
+    return { close: async () => undefined };
+  }
+
+  async helpToClaim(queue: string, policyOf: PolicyOf, limit: number, busy: number): Promise<ClaimedSet[]> {
+    return this.state.change(queue, (store, now) =>
+      store.sets.size < busy ? [] : claimDueSets(store, queue, this.keyPrefix, policyOf, limit, now).sets,
+    );
   }
 
   async readSet(set: ClaimedSet): Promise<AggregationSet> {
@@ -75,7 +84,7 @@ function claimDueSets(
   store: QueueStore,
   queue: string,
   keyPrefix: string,
-  policyOf: (group: string) => GroupPolicy | undefined,
+  policyOf: PolicyOf,
   limit: number,
   now: number,
 ): ClaimReply {

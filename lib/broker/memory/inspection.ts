@@ -1,8 +1,10 @@
+import type { StoredAttempt } from '../../task/attempts.js';
 import { utcDay } from '../../wire/keys.js';
 import type { DayCount, GroupSize, InspectionRole, QueueNumbers, StoredTask } from '../inspection.js';
 import { FairPending } from './fair-pending.js';
 import type { MemoryState } from './memory-state.js';
 import { type QueueStore, wellFormed } from './queue-store.js';
+import { attemptsOf } from './settlements.js';
 
 /** How many tasks are measured, and checked for the longest wait, as in Redis. */
 const SAMPLE_SIZE = 20;
@@ -33,6 +35,10 @@ export class MemoryInspection implements InspectionRole {
 
   async getTask(queue: string, id: string): Promise<StoredTask | undefined> {
     return this.state.change(queue, (store) => store.describe(wellFormed(id)));
+  }
+
+  async attempts(queue: string, id: string): Promise<StoredAttempt[]> {
+    return this.state.change(queue, (store) => attemptsOf(store.tasks.get(wellFormed(id))));
   }
 }
 

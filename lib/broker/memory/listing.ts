@@ -10,11 +10,12 @@ import {
 } from '../cursor.js';
 import { WAITING_GROUP } from '../links.js';
 import type { IdPage, ListedTask, ListingRole, ListRequest, TaskLocation, TaskPage } from '../inspection.js';
+import { onlyProgress } from '../../task/notes.js';
 import type { MemoryState } from './memory-state.js';
 import { fairnessOf } from '../../wire/fairness.js';
 import { FairPending } from './fair-pending.js';
 import { type QueueStore, readMessage, wellFormed } from './queue-store.js';
-import { type Scored, SortedSet } from './sorted-set.js';
+import { type Scored, SortedSet } from '../sorted-set.js';
 
 export class MemoryListing implements ListingRole {
   constructor(private readonly state: MemoryState) {}
@@ -36,7 +37,9 @@ function listTasks(store: QueueStore, request: ListRequest, now: number): TaskPa
     const task = store.describe(id);
     if (!task) return [];
     const orphaned = task.state === 'active' && (store.lease.score(id) ?? due) <= due;
-    return [{ ...task, orphaned, archivedAt: store.archived.score(id) }];
+    const progress = task.state === 'active' ? task.notes?.progress : undefined;
+    const notes = progress === undefined ? undefined : onlyProgress(progress);
+    return [{ ...task, notes, orphaned, archivedAt: store.archived.score(id) }];
   });
   return { tasks, damaged: [], cursor };
 }

@@ -4,7 +4,7 @@ import type { ExpiredLeases, LeasedTask, MaintenanceRole } from '../broker.js';
 import { WAITING_GROUP } from '../links.js';
 import type { MemoryState } from './memory-state.js';
 import { type QueueStore, type TaskRecord, readMessage } from './queue-store.js';
-import type { SortedSet } from './sorted-set.js';
+import type { SortedSet } from '../sorted-set.js';
 
 /** The leases of one server end within this time. */
 const SOON_SECONDS = 15;

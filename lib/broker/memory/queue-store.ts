@@ -12,7 +12,7 @@ import { LinkedQueue } from './linked-queue.js';
 import type { WaitRecord } from './links/place.js';
 import { Locks } from './locks.js';
 import { type RecordedNotes, storedNotesOf } from './note-list.js';
-import { SortedSet } from './sorted-set.js';
+import { SortedSet } from '../sorted-set.js';
 import { Starts } from './starts.js';
 
 /**
@@ -56,6 +56,8 @@ export interface TaskRecord {
   awaits?: readonly AwaitedEvent[];
   /** What its handler has said. */
   notes?: RecordedNotes;
+  /** The history of its attempts: the entries from the nth on. */
+  attempts?: { first: number; readonly texts: string[] };
   /** Whether a newer task has taken its place while it ran. */
   supersededBy?: string;
 }
@@ -88,6 +90,10 @@ export interface StoredSchedule {
   attempt: string | undefined;
   status: FiringStatus | undefined;
   task: string | undefined;
+  /** Since when it is paused; Unix seconds, as `resumedAt`. */
+  pausedAt: number | undefined;
+  /** When its last pause ended. */
+  resumedAt: number | undefined;
   expiresAt: number;
 }
 
@@ -159,8 +165,8 @@ export class QueueStore {
   }
 
   /** Takes the next task of `pending`; `undefined` when no task may be taken. @param now milliseconds since the epoch */
-  popNext(now: number): string | undefined {
-    return this.pending instanceof FairPending ? this.pending.popNext(now) : this.pending.popFront();
+  popNext(now: number, allowance: number): string | undefined {
+    return this.pending instanceof FairPending ? this.pending.popNext(now, allowance) : this.pending.popFront();
   }
 
   /** Tasks that a consumer could claim now. */

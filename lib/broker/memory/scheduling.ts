@@ -1,6 +1,14 @@
 import { floorSeconds } from '../../clock.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry } from '../../wire/message.js';
-import type { Firing, FiringReply, FiringStatus, ScheduleProgress, SchedulingRole } from '../scheduling.js';
+import type {
+  Firing,
+  FiringReply,
+  FiringStatus,
+  PauseStatus,
+  SchedulePause,
+  ScheduleProgress,
+  SchedulingRole,
+} from '../scheduling.js';
 import type { EnqueueStatus } from '../broker.js';
 import { isLinked } from '../links.js';
 import type { LinkEngine } from './links/engine.js';
@@ -23,6 +31,33 @@ export class MemoryScheduling implements SchedulingRole {
     const enqueue = (): EnqueueStatus => this.links.enqueue(wellFormed(queue), firing.request);
     const caused = isLinked(firing.request) ? { parcels: [] } : {};
     return this.links.cause(queue, (store, now) => ({ ...fire(store, firing, enqueue, now), ...caused }));
+  }
+
+  async pauseSchedule(queue: string, entry: string): Promise<PauseStatus> {
+    return this.state.change(queue, (store, now) => {
+      const known = store.schedules.get(wellFormed(entry));
+      if (!known || known.expiresAt <= now) return 'unknown';
+      if (known.pausedAt !== undefined) return 'same';
+      known.pausedAt = floorSeconds(now);
+      return 'changed';
+    });
+  }
+
+  async resumeSchedule(queue: string, entry: string): Promise<PauseStatus> {
+    return this.state.change(queue, (store, now) => {
+      const known = store.schedules.get(wellFormed(entry));
+      if (!known || known.expiresAt <= now) return 'unknown';
+      if (known.pausedAt === undefined) return 'same';
+      known.pausedAt = undefined;
+      known.resumedAt = floorSeconds(now);
+      return 'changed';
+    });
+  }
+
+  async readPause(queue: string, entry: string): Promise<SchedulePause> {
+    this.state.assertOpen();
+    const { handledUntil, pausedAt } = find(this.state.store(queue), entry, this.state.now);
+    return { known: handledUntil !== -Infinity, pausedAt };
   }
 
   async writeSchedulerEntries(schedulerId: string, entries: readonly SchedulerEntry[], ttl: number): Promise<void> {
@@ -48,6 +83,8 @@ const UNKNOWN = {
   attempt: undefined,
   status: undefined,
   task: undefined,
+  pausedAt: undefined,
+  resumedAt: undefined,
 };
 
 function find(store: QueueStore, entry: string, now: number): StoredSchedule {
@@ -70,22 +107,19 @@ function fire(store: QueueStore, firing: Firing, enqueue: () => EnqueueStatus, n
   store.listed = true;
   const known = find(store, entry, now);
   if (known.handledUntil >= scheduledFor) {
-    return { status: known.attempt === attempt ? known.status! : 'past', handledUntil: known.handledUntil };
+    const status = known.attempt === attempt ? known.status! : 'past';
+    return { status, handledUntil: known.handledUntil, lastFiredAt: known.lastFiredAt };
+  }
+  const progress = { handledUntil: scheduledFor, attempt, expiresAt: now + keepFor * 1000 };
+  if (known.pausedAt !== undefined || (known.resumedAt ?? -Infinity) >= scheduledFor) {
+    store.schedules.set(wellFormed(entry), { ...known, ...progress, status: 'paused' });
+    return { status: 'paused', handledUntil: scheduledFor, lastFiredAt: known.lastFiredAt };
   }
   const unfinished = skipUnfinished && known.task !== undefined && isUnfinished(store, known.task);
   const status: FiringStatus = unfinished ? 'unfinished' : enqueue();
   const task = status === 'enqueued' ? wellFormed(request.message.id) : known.task;
-  const expiresAt = now + keepFor * 1000;
-  store.schedules.set(wellFormed(entry), {
-    ...known,
-    handledUntil: scheduledFor,
-    lastFiredAt: scheduledFor,
-    attempt,
-    status,
-    task,
-    expiresAt,
-  });
-  return { status, handledUntil: scheduledFor };
+  store.schedules.set(wellFormed(entry), { ...known, ...progress, lastFiredAt: scheduledFor, status, task });
+  return { status, handledUntil: scheduledFor, lastFiredAt: scheduledFor };
 }
 
 function isUnfinished(store: QueueStore, id: string): boolean {

@@ -1,6 +1,8 @@
+import type { StoredAttempt } from '../../task/attempts.js';
+import type { AttemptNote } from '../attempts.js';
 import type { Settlement } from '../broker.js';
 import { UNDO_RECORD } from '../checkpoints.js';
-import type { TaskRecord } from './queue-store.js';
+import { type TaskRecord, wellFormed } from './queue-store.js';
 
 /**
  * A superseded task that would come again would run after the one that is newer: it is revoked. One with steps is called again, to undo
@@ -30,6 +32,20 @@ export function isBeingUndone(record: TaskRecord): boolean {
 function undoRecordOf({ steps }: TaskRecord): { over?: true } | undefined {
   const bytes = steps?.checkpoints.get(UNDO_RECORD);
   return bytes && (JSON.parse(bytes.toString()) as { over?: true });
+}
+
+/** Notes an attempt in the history of its task. */
+export function noteAttempt(record: TaskRecord, { text, most }: AttemptNote): void {
+  const history = (record.attempts ??= { first: 0, texts: [] });
+  history.texts.push(wellFormed(text));
+  const surplus = Math.max(0, history.texts.length - most);
+  history.texts.splice(0, surplus);
+  history.first += surplus;
+}
+
+export function attemptsOf(record: TaskRecord | undefined): StoredAttempt[] {
+  const { first, texts } = record?.attempts ?? { first: 0, texts: [] };
+  return texts.map((text, index) => ({ n: first + index, text }));
 }
 
 export const countsAsFailed = (item: Settlement): boolean =>

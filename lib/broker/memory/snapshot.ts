@@ -1,7 +1,7 @@
 import type { TaskMessage } from '../../wire/message.js';
 import type { TaskState } from '../../wire/states.js';
 import { type QueueStore, type TaskRecord, readMessage } from './queue-store.js';
-import { type SortedSet, compareIds } from './sorted-set.js';
+import { type SortedSet, compareIds } from '../sorted-set.js';
 
 /** An id and its score in Unix seconds. */
 export type ScoredId = readonly [id: string, score: number];

@@ -1,25 +1,24 @@
-import { MIN_COST_RETRY_MS, SAVED_ROOM_MS, type TakenCosts } from '../limiting.js';
+import { MIN_COST_RETRY_MS, SAVED_ROOM_MS, type StartLimit, type TakenCosts } from '../limiting.js';
 
-/** A window has this many parts; the oldest counts whole. */
+/** Up to so many starts have times of their own; of more, those of a 40th of the window share the last of its times. */
 const PARTS = 40;
 
-/** How many tasks were started lately, for a limit per window. */
+/** How many tasks were started lately, for a limit per window: by the time at which each starts at the latest. */
 export class Starts {
-  private readonly part: number;
   private readonly counts = new Map<number, number>();
   /** The cost for which room is saved, and when there is some, in milliseconds since the epoch. */
   private saving: { readonly cost: number; readonly opensAt: number } | undefined;
 
   /** @param window milliseconds */
-  constructor(window: number) {
-    this.part = Math.ceil(window / PARTS);
-  }
+  constructor(private readonly window: number) {}
 
-  add(amount: number, now: number): void {
-    if (amount === 0) return;
-    const at = this.partAt(now);
-    for (const part of this.counts.keys()) if (part < at - PARTS) this.counts.delete(part);
-    this.counts.set(at, (this.counts.get(at) ?? 0) + amount);
+  /** Returns the time at which they count. */
+  add(amount: number, now: number, { max, allowance = 0 }: Omit<StartLimit, 'window'>): number {
+    for (const at of this.counts.keys()) if (!this.isCounting(at, now)) this.counts.delete(at);
+    const part = max > PARTS ? Math.ceil(this.window / PARTS) : 1;
+    const at = Math.ceil((Math.floor(now) + allowance) / part) * part;
+    if (amount > 0) this.counts.set(at, (this.counts.get(at) ?? 0) + amount);
+    return at;
   }
 
   /** Starts that still count. */
@@ -29,14 +28,14 @@ export class Starts {
 
   /** Milliseconds until fewer count. */
   untilFewer(now: number): number {
-    const oldest = Math.min(this.partAt(now), ...this.counting(now).map(([part]) => part));
-    return (oldest + PARTS + 1) * this.part - Math.floor(now);
+    const times = this.counting(now).flatMap(([at, amount]) => (amount > 0 ? [at] : []));
+    return (times.length > 0 ? Math.min(...times) : Math.floor(now)) + this.window - Math.floor(now);
   }
 
   /** See LimitingRole.takeCosts. */
-  take(costs: readonly number[], max: number, now: number): TakenCosts {
+  take(costs: readonly number[], limit: StartLimit, now: number): TakenCosts {
     const time = Math.floor(now);
-    const left = Math.max(0, max - this.count(now));
+    const left = Math.max(0, limit.max - this.count(now));
     let saving = this.saving && time > this.saving.opensAt + SAVED_ROOM_MS ? undefined : this.saving;
     let granted = 0;
     let sum = 0;
@@ -46,42 +45,40 @@ export class Starts {
       sum += cost;
       saving = undefined;
     }
-    this.add(sum, now);
+    const countedAt = this.add(sum, now, limit);
     const refused = costs[granted];
     if (refused !== undefined && !(saving && refused < saving.cost)) {
-      saving = { cost: refused, opensAt: this.openFor(max - refused, now) };
+      saving = { cost: refused, opensAt: this.openFor(limit.max - refused, now) };
     }
     this.saving = saving;
-    const part = this.partAt(now);
-    if (refused === undefined) return { granted, retryIn: 0, part, least: 0 };
-    return { granted, retryIn: Math.max(saving!.opensAt - time, MIN_COST_RETRY_MS), part, least: saving!.cost };
+    if (refused === undefined) return { granted, retryIn: 0, countedAt, least: 0 };
+    return { granted, retryIn: Math.max(saving!.opensAt - time, MIN_COST_RETRY_MS), countedAt, least: saving!.cost };
   }
 
   /** When at most so many count, in milliseconds since the epoch. */
   private openFor(most: number, now: number): number {
     const counting = this.counting(now).sort(([one], [other]) => one - other);
     let over = this.count(now) - most;
-    let opens = this.partAt(now);
-    for (const [part, amount] of counting) {
+    let last = Math.floor(now) - this.window;
+    for (const [at, amount] of counting) {
       if (over <= 0) break;
-      opens = part;
+      last = at;
       over -= amount;
     }
-    return (opens + PARTS + 1) * this.part;
+    return last + this.window;
   }
 
-  /** What counts in a part, if it still counts, no longer does. */
-  takeBack(part: number, amount: number): void {
-    const count = this.counts.get(part);
-    if (count !== undefined) this.counts.set(part, Math.max(0, count - amount));
+  /** What counts at a time, if it still counts, no longer does. */
+  takeBack(at: number, amount: number): void {
+    const count = this.counts.get(at);
+    if (count !== undefined) this.counts.set(at, Math.max(0, count - amount));
   }
 
   private counting(now: number): [number, number][] {
-    const first = this.partAt(now) - PARTS;
-    return [...this.counts].filter(([part]) => part >= first);
+    return [...this.counts].filter(([at]) => this.isCounting(at, now));
   }
 
-  private partAt(now: number): number {
-    return Math.floor(Math.floor(now) / this.part);
+  private isCounting(at: number, now: number): boolean {
+    return at + this.window > Math.floor(now);
   }
 }

@@ -14,6 +14,7 @@ import type { Lease } from '../consumer.js';
 import type { Caused } from '../links.js';
 import type { RedisClient } from './connection/client-factory.js';
 import type { RedisConnections } from './connection/connections.js';
+import type { FieldWrites } from './field-writes.js';
 import type { LeaseScores } from './lease-scores.js';
 import { floorSeconds } from '../../clock.js';
 import { nanoseconds } from './scripts/arguments.js';
@@ -36,6 +37,7 @@ const STATUSES: readonly SignalStatus[] = ['missing', 'stored', 'over', 'full'];
 
 interface CheckpointsDeps {
   readonly scores: LeaseScores;
+  readonly writes: FieldWrites;
   /** Lists a queue, and its links. */
   readonly list: (queue: string) => readonly (Promise<void> | undefined)[];
 }
@@ -84,10 +86,8 @@ export class RedisCheckpoints implements CheckpointsRole {
     return values;
   }
 
-  async write(lease: Lease, name: string, checkpoint: Buffer): Promise<boolean> {
-    const keys = this.keyspace.queue(lease.queue);
-    const argv = [lease.id, checkpointField(name), checkpoint, ...this.deps.scores.fences([lease])];
-    return (await this.scripts.run('consume', 'writeField', [keys.lease, keys.task(lease.id)], argv)) === 1;
+  write(lease: Lease, name: string, checkpoint: Buffer): Promise<boolean> {
+    return this.deps.writes.write(lease, checkpointField(name), checkpoint);
   }
 
   async signal(queue: string, id: string, name: string, payload: Buffer): Promise<SignalStatus> {

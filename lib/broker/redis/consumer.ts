@@ -3,6 +3,7 @@ import type { Keyspace } from '../../wire/keys.js';
 import type { Archives } from '../archives.js';
 import {
   isForfeit,
+  type ClaimedHeld,
   type ConsumerRole,
   type ExchangeReply,
   type ExchangeRequest,
@@ -18,7 +19,7 @@ import { archiveLimits } from './scripts/archive-limits.js';
 import { nanoseconds, requireSeconds } from './scripts/arguments.js';
 import { wasSent } from './connection/broker-error.js';
 import { LeasedLinks } from './scripts/leased-links.js';
-import { LeasedTasks } from './scripts/leased-tasks.js';
+import { type AlsoRead, LeasedTasks } from './scripts/leased-tasks.js';
 import { LeaseScores } from './lease-scores.js';
 import { PackedReader } from './scripts/packed-reader.js';
 import { packTexts } from './scripts/packed-texts.js';
@@ -26,6 +27,7 @@ import { joined, readCaused } from './scripts/caused.js';
 import { ExchangeKeys, fairArguments, fairKeys, queueKeys } from './scripts/queue-keys.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
+import type { FieldWrites } from './field-writes.js';
 import type { StoredResults } from './stored-results.js';
 import { encodeSettledMembers } from './scripts/settled-members.js';
 import { encodeSettledSteps } from './scripts/settled-steps.js';
@@ -56,6 +58,7 @@ export interface ConsumerState {
   readonly archives: Archives;
   readonly fairQueues: FairQueues;
   readonly stored: StoredResults;
+  readonly writes: FieldWrites;
 }
 
 /**
@@ -81,7 +84,7 @@ export class RedisConsumer implements ConsumerRole {
 
   async exchange(
     queue: string,
-    { settle, take, limits, aside, since = false }: ExchangeRequest,
+    { settle, take, limits, aside, held, ahead = 0, allowance = 0, since = false, bare = false }: ExchangeRequest,
   ): Promise<ExchangeReply> {
     const now = this.clock.now();
     const expiresAt = floorSeconds(now) + LEASE_SECONDS;
@@ -90,9 +93,14 @@ export class RedisConsumer implements ConsumerRole {
     const fences = this.scores.fences(batch.leases);
     const isFair = this.shared.fairQueues.has(queue);
     const types = take > 0 && aside && !isFair ? aside : NO_TYPES;
+    const waitlists = held && !isFair ? held : NO_WAITLISTS;
     const argv = exchangeArguments(own.taskPrefix, now, expiresAt, take, batch.leases.length, [
-      types.size > 0 ? limitsAndTypes(limits, types) : limits ? limitsText(limits) : '',
-      since ? '1' : '',
+      types.size + waitlists.size > 0
+        ? limitsAndNames(limits, allowance, types, waitlists, ahead)
+        : limits && take > 0
+          ? limitsText(limits, allowance)
+          : '',
+      since || bare ? String(Number(since) + 2 * Number(bare)) : '',
       batch.results.length > 0 ? packTexts(batch.results) : '',
       ...fences,
       ...batch.specials,
@@ -100,7 +108,7 @@ export class RedisConsumer implements ConsumerRole {
     let keys = this.keys.of(queue, now, limits?.window ?? 0).concat(batch.taskKeys, batch.named);
     if (isFair) {
       keys = keys.concat(fairKeys(own));
-      argv.push(...fairArguments(own));
+      argv.push(...fairArguments(own, allowance));
     }
     const [unlinked, linked] = isFair ? FAIR_SCRIPTS : PLAIN_SCRIPTS;
     const run = (script: typeof unlinked | typeof linked): Promise<unknown> =>
@@ -109,7 +117,7 @@ export class RedisConsumer implements ConsumerRole {
           'consume',
           script,
           keys,
-          script === linked ? argv.concat(encodeSettledSteps(settle), encodeSettledMembers(settle)) : argv,
+          script === linked ? argv.concat(encodeSettledSteps(settle, now), encodeSettledMembers(settle)) : argv,
         )
         .catch((error: unknown) => {
           if (wasSent(error)) for (const lease of batch.leases) this.unanswered.add(lease);
@@ -134,8 +142,10 @@ export class RedisConsumer implements ConsumerRole {
     }
     if (batch.hasResults) this.shared.stored.settled(settle, settled);
     const taken = new LeasedTasks(queue, links && new LeasedLinks(queue, batches!, links));
-    readTasks(taken, expiresAt, reply, since);
-    const putAside = types.size > 0 && reply.hasNextList ? readAside(reply, types) : undefined;
+    readTasks(taken, expiresAt, reply, { since, bare });
+    const lists = types.size + waitlists.size > 0 && reply.hasNextList;
+    const putAside = lists ? readAside(reply, types) : undefined;
+    const claimed = lists && waitlists.size > 0 ? readHeld(reply, waitlists) : undefined;
     const { tasks, damaged } = taken;
     const answered = {
       settled,
@@ -145,6 +155,7 @@ export class RedisConsumer implements ConsumerRole {
       limitedFor,
       ...(isFair && { opensIn }),
       ...(putAside && { aside: putAside }),
+      ...(claimed && { held: claimed }),
     };
     return caused ? { ...answered, ...joined(readCaused(queue, caused), further) } : answered;
   }
@@ -158,10 +169,8 @@ export class RedisConsumer implements ConsumerRole {
     return (await Promise.all(chunks)).flat();
   }
 
-  async writeResult(lease: Lease, result: Buffer): Promise<boolean> {
-    const keys = this.keyspace.queue(lease.queue);
-    const argv = [lease.id, 'result', result, ...this.scores.fences([lease])];
-    return (await this.scripts.run('consume', 'writeField', [keys.lease, keys.task(lease.id)], argv)) === 1;
+  writeResult(lease: Lease, result: Buffer): Promise<boolean> {
+    return this.shared.writes.write(lease, 'result', result);
   }
 
   private async extendChunk(queue: string, leases: readonly Lease[], expiry: string): Promise<boolean[]> {
@@ -238,21 +247,36 @@ function exchangeArguments(
 }
 
 const NO_TYPES: ReadonlyMap<string, string> = new Map();
+const NO_WAITLISTS: ReadonlyMap<string, number> = new Map();
 
 /** As exchange.lua takes them in one argument. */
-const limitsAndTypes = (limits: QueueLimits | undefined, types: ReadonlyMap<string, string>): Buffer =>
+const limitsAndNames = (
+  limits: QueueLimits | undefined,
+  allowance: number,
+  types: ReadonlyMap<string, string>,
+  waitlists: ReadonlyMap<string, number>,
+  ahead: number,
+): Buffer =>
   Buffer.concat([
-    Buffer.from(`${limits ? limitsText(limits) : '0 0 1'} `),
-    packTexts([...types].flat().map((text) => Buffer.from(text))),
+    Buffer.from(`${limits ? limitsText(limits, allowance) : '0 0 1 0'} `),
+    packTexts([...types].flat()),
+    ...(waitlists.size > 0 ? [packTexts([ahead, ...[...waitlists].flat()].map(String))] : []),
   ]);
 
-function readAside(reply: PackedReader, types: ReadonlyMap<string, string>): ReadonlyMap<string, number> {
+/** `undefined` when none was put aside, and only waitlists have a list. */
+function readAside(reply: PackedReader, types: ReadonlyMap<string, string>): ReadonlyMap<string, number> | undefined {
   reply.nextList();
-  return new Map([...types.keys()].map((type) => [type, reply.count()]));
+  return reply.more() ? new Map([...types.keys()].map((type) => [type, reply.count()])) : undefined;
 }
 
-const limitsText = ({ active, rate, window }: QueueLimits): string => `${active} ${rate} ${window}`;
+function readHeld(reply: PackedReader, waitlists: ReadonlyMap<string, number>): ReadonlyMap<string, ClaimedHeld> {
+  reply.nextList();
+  return new Map([...waitlists.keys()].map((name) => [name, { claimed: reply.count(), left: reply.count() }]));
+}
 
-function readTasks(taken: LeasedTasks, expiresAt: number, reader: PackedReader, since: boolean): void {
-  while (reader.more()) taken.add(reader.text(), expiresAt, reader, since);
+const limitsText = ({ active, rate, window }: QueueLimits, allowance: number): string =>
+  `${active} ${rate} ${window} ${allowance}`;
+
+function readTasks(taken: LeasedTasks, expiresAt: number, reader: PackedReader, also: AlsoRead): void {
+  while (reader.more()) taken.add(reader.text(), expiresAt, reader, also);
 }

@@ -5,7 +5,7 @@ import { type FairKeysRole, type KeyTurn, shareAlone, type StoredKey } from '../
 import type { RedisConnections } from './connection/connections.js';
 import { PackedReader } from './scripts/packed-reader.js';
 import { nanoseconds, readScore } from './scripts/arguments.js';
-import { fairArguments, queueKeys } from './scripts/queue-keys.js';
+import { fairPrefixes, queueKeys } from './scripts/queue-keys.js';
 import type { Scripts } from './scripts/scripts.js';
 
 /** Keys that one step finds, about: a millisecond of Redis. */
@@ -58,7 +58,7 @@ export class RedisFairKeys implements FairKeysRole {
       const some = keys.slice(first, first + DESCRIBED_AT_ONCE);
       const now = this.clock.now();
       const when = [String(floorSeconds(now)), nanoseconds(now)];
-      const argv = [names.taskPrefix, ...when, ...fairArguments(names), String(named), ...some];
+      const argv = [names.taskPrefix, ...when, ...fairPrefixes(names), String(named), ...some];
       const reply = await this.scripts.run('monitor', 'describeKeys', queueKeys('describeKeys', names), argv);
       const values = reply as unknown[];
       found.push(

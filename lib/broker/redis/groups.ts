@@ -1,19 +1,19 @@
-import { randomUUID } from 'node:crypto';
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
 import {
-  AGGREGATION_SECONDS,
   type GroupsRole,
   type AggregationSet,
   type ClaimedSet,
   type ClaimReply,
   type FinishReply,
   type FinishStatus,
-  type GroupPolicy,
-  MAX_SET_SIZE,
+  type GroupsWatch,
+  type PolicyOf,
 } from '../groups.js';
 import { isLinked, type LinkedRequest } from '../links.js';
 import { nanoseconds, readScore, requireSeconds } from './scripts/arguments.js';
+import { checksOf, GroupClaims } from './group-claims.js';
+import type { GroupIndexDeps } from './group-index.js';
 import type { RedisConnections } from './connection/connections.js';
 import { GROUP_SCAN_COUNT, GroupSearch } from './group-search.js';
 import type { RedisLinks } from './links.js';
@@ -27,18 +27,27 @@ import { ownKeys, scanKeys } from './connection/scan.js';
 import type { Argument } from './scripts/script-command.js';
 import { SCRIPTS, type ScriptName } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
+import { WatchedGroups, type WatchedQueues } from './watched-groups.js';
 
 /** Tasks read, or moved back, by one script. */
 const MAX_TASKS_PER_CALL = 500;
-/** How many pages of group names are searched for groups that nobody aggregates. */
+/** How many pages of group names are searched for groups that nobody aggregates, and by a server that helps others. */
 const PAGES_WATCHED = 10;
 const RESENT = SCRIPTS.finishSet.argv.indexOf('resent');
 
 /** By the number finish-set.lua returns. */
 const STATUS: Readonly<Record<number, FinishStatus>> = { 0: 'finished', 1: 'duplicate', 2: 'conflict', 3: 'lost' };
 
-interface Check extends GroupPolicy {
-  readonly group: string;
+/** A way along a search. */
+interface Way {
+  readonly queue: string;
+  readonly policyOf: PolicyOf;
+  readonly limit: number;
+  readonly claimed: Map<string, ClaimedSet>;
+  /** Pages to go. */
+  readonly pages: number;
+  /** Where a search is kept that has not come to all groups. */
+  readonly stopped: Map<string, GroupSearch>;
 }
 
 /**
@@ -48,6 +57,10 @@ interface Check extends GroupPolicy {
 export class RedisGroups implements GroupsRole {
   /** By queue: where a call stopped that found more groups than it was to claim. */
   private readonly searches = new Map<string, GroupSearch>();
+  /** The same for calls that help. */
+  private readonly helping = new Map<string, GroupSearch>();
+  private readonly watched: WatchedQueues = new Set();
+  private readonly claims: GroupClaims;
 
   constructor(
     private readonly connections: RedisConnections,
@@ -55,20 +68,31 @@ export class RedisGroups implements GroupsRole {
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
     private readonly links: RedisLinks,
-  ) {}
+  ) {
+    this.claims = new GroupClaims(scripts, keyspace);
+  }
 
-  async claimDueSets(
-    queue: string,
-    policyOf: (group: string) => GroupPolicy | undefined,
-    limit: number,
-  ): Promise<ClaimReply> {
+  async claimDueSets(queue: string, policyOf: PolicyOf, limit: number, watch?: GroupsWatch): Promise<ClaimReply> {
+    const watched = limit > 0 && watch instanceof WatchedGroups ? watch : undefined;
+    return (await watched?.claim(policyOf, limit)) ?? this.claimOfAll(queue, policyOf, limit, watched);
+  }
+
+  watchGroups(queue: string): GroupsWatch {
+    const keys = this.keyspace.queue(queue);
+    const look: GroupIndexDeps['look'] = (checks, options) => this.claims.look(queue, checks, options);
+    const deps = { clock: this.clock, keys, search: () => this.search(queue), look };
+    return new WatchedGroups(this.connections, deps, this.watched);
+  }
+
+  async helpToClaim(queue: string, policyOf: PolicyOf, limit: number, busy: number): Promise<ClaimedSet[]> {
+    const { aggregationSets } = this.keyspace.queue(queue);
+    const sets = await this.connections.run('consume', 'ZCARD', (client) => client.zcard(aggregationSets));
+    if (sets < busy) return [];
     const claimed = new Map<string, ClaimedSet>();
-    const stopped = limit > 0 ? this.searches.get(queue) : undefined;
-    this.searches.delete(queue);
-    if (stopped) await this.claimAlong(stopped, queue, policyOf, limit, claimed);
-    if (limit > 0 && claimed.size >= limit) return reply(claimed, floorSeconds(this.clock.now()));
-    // From the start: the rest of a search does not know when the groups before it are due.
-    return reply(claimed, await this.claimAlong(this.search(queue), queue, policyOf, limit, claimed));
+    const search = this.helping.get(queue) ?? this.search(queue);
+    this.helping.delete(queue);
+    await this.claimAlong(search, { queue, policyOf, limit, claimed, pages: PAGES_WATCHED, stopped: this.helping });
+    return [...claimed.values()];
   }
 
   async readSet(set: ClaimedSet): Promise<AggregationSet> {
@@ -186,64 +210,54 @@ export class RedisGroups implements GroupsRole {
     return (await Promise.all(overdue)).flat();
   }
 
-  /**
-   * Claims sets along a search. At the limit the search is kept for the next call: to begin anew
-   * would check the same groups at each call.
-   *
-   * @returns when the next of the groups on the way is due
-   */
-  private async claimAlong(
-    search: GroupSearch,
+  private async claimOfAll(
     queue: string,
-    policyOf: (group: string) => GroupPolicy | undefined,
+    policyOf: PolicyOf,
     limit: number,
-    claimed: Map<string, ClaimedSet>,
-  ): Promise<number | undefined> {
-    const now = floorSeconds(this.clock.now());
-    let nextDue: number | undefined;
-    const wait = (until: number): unknown => (nextDue = Math.min(nextDue ?? Infinity, until));
-    for await (const names of search.pages()) {
-      // A search may come to a group twice, and a call claims one set per group.
-      let checks = names.flatMap((group) => (claimed.has(group) ? [] : checkOf(group, policyOf(group))));
-      while (checks.length > 0 && (limit === 0 || claimed.size < limit)) {
-        const some = await this.claim(queue, checks.slice(0, GROUP_SCAN_COUNT), limit - claimed.size, now);
-        for (const set of some.sets) claimed.set(set.group, set);
-        if (some.nextDue !== undefined) wait(some.nextDue);
-        checks = checks.slice(some.seen);
-      }
-      if (limit === 0 || claimed.size < limit) continue;
-      search.putBack(checks.map(({ group }) => group));
-      if (search.ended) break;
-      this.searches.set(queue, search);
-      return now; // not all were checked
-    }
-    return nextDue;
+    watched: WatchedGroups | undefined,
+  ): Promise<ClaimReply> {
+    const claimed = new Map<string, ClaimedSet>();
+    const way: Way = { queue, policyOf, limit, claimed, pages: Infinity, stopped: this.searches };
+    const stopped = limit > 0 ? this.searches.get(queue) : undefined;
+    this.searches.delete(queue);
+    if (stopped) await this.claimAlong(stopped, way);
+    if (limit > 0 && claimed.size >= limit) return reply(claimed, floorSeconds(this.clock.now()));
+    // From the start: the rest of a search does not know when the groups before it are due.
+    const { seen, nextDue } = await this.claimAlong(this.search(queue), way);
+    watched?.hasSeen(seen);
+    return reply(claimed, nextDue);
   }
 
-  private async claim(
-    queue: string,
-    checks: readonly Check[],
-    limit: number,
-    now: number,
-  ): Promise<ClaimReply & { seen: number }> {
-    const keys = this.keyspace.queue(queue);
-    const deadline = now + AGGREGATION_SECONDS;
-    const claimable = checks.map(({ group }) => keys.aggregationSet(group, randomUUID()));
-    const policies = checks.flatMap(({ group, gracePeriod, maxDelay, maxSize }) => [
-      group,
-      requireSeconds(gracePeriod, `gracePeriod of group "${group}"`),
-      requireSeconds(maxDelay, `maxDelay of group "${group}"`),
-      requireSeconds(maxSize, `maxSize of group "${group}"`),
-    ]);
-    const names = [...queueKeys('claimDueSets', keys), ...checks.map(({ group }) => keys.group(group)), ...claimable];
-    const bounds = [now, deadline, limit, MAX_SET_SIZE, checks.length].map(String);
-    const reply = await this.run('claimDueSets', names, [...bounds, ...policies]);
-    const [seen, next, claimed] = reply as [number, Buffer, number[]];
-    const sets = claimed.map((index) => {
-      const { group } = checks[index - 1]!;
-      return { queue, group, key: claimable[index - 1]!, deadline };
-    });
-    return { seen, sets, nextDue: next.length > 0 ? readScore(next.toString()) : undefined };
+  /**
+   * Claims sets along a search. At the limit, or after so many pages, the search is kept for the next call: to begin anew would check
+   * the same groups at each call.
+   *
+   * @returns how many groups it came to, and when the next of them is due
+   */
+  private async claimAlong(search: GroupSearch, way: Way): Promise<{ seen: number; nextDue: number | undefined }> {
+    const { queue, policyOf, limit, claimed, stopped } = way;
+    const now = floorSeconds(this.clock.now());
+    let [seen, pages, next] = [0, 0, Infinity];
+    for await (const names of search.pages()) {
+      let checks = checksOf(names, policyOf);
+      seen += checks.length;
+      // A search may come to a group twice, and a call claims one set per group.
+      checks = checks.filter(({ group }) => !claimed.has(group));
+      while (checks.length > 0 && (limit === 0 || claimed.size < limit)) {
+        const options = { limit: limit - claimed.size, now };
+        const { sets, dues } = await this.claims.look(queue, checks.slice(0, GROUP_SCAN_COUNT), options);
+        for (const set of sets) claimed.set(set.group, set);
+        for (const due of dues) next = Math.min(next, Math.max(due ?? Infinity, now));
+        checks = checks.slice(dues.length);
+      }
+      const isAtLimit = limit > 0 && claimed.size >= limit;
+      if (!isAtLimit && ++pages < way.pages) continue;
+      search.putBack(checks.map(({ group }) => group));
+      if (search.ended) break;
+      stopped.set(queue, search);
+      return { seen, nextDue: now }; // not all were checked
+    }
+    return { seen, nextDue: next === Infinity ? undefined : next };
   }
 
   private search(queue: string): GroupSearch {
@@ -259,8 +273,6 @@ const reply = (claimed: ReadonlyMap<string, ClaimedSet>, nextDue: number | undef
   sets: [...claimed.values()],
   nextDue,
 });
-
-const checkOf = (group: string, policy: GroupPolicy | undefined): Check[] => (policy ? [{ group, ...policy }] : []);
 
 /** The first KEYS of a script for one set. */
 function setKeys(name: 'archiveDamagedMembers' | 'finishSet', keys: QueueKeys, set: ClaimedSet): string[] {

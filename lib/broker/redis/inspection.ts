@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.js';
+import type { StoredAttempt } from '../../task/attempts.js';
 import type { SaidNotes } from '../../task/notes.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
 import { type Keyspace, utcDay, FAIR_GROUP_PREFIX, WAITING_GROUP } from '../../wire/keys.js';
@@ -12,6 +13,7 @@ import {
   type StoredTask,
 } from '../inspection.js';
 import { readNanoseconds, readScore } from './scripts/arguments.js';
+import { attemptField, KEPT_FIELD, readKept } from './scripts/attempt-fields.js';
 import type { RedisConnections } from './connection/connections.js';
 import { readHold } from './scripts/holds.js';
 import { pieceText, readHead } from './scripts/note-fields.js';
@@ -165,6 +167,20 @@ export class RedisInspection implements InspectionRole {
       result: hasResult === 1 ? result : undefined,
       ...(said.length === 0 ? {} : { notes: readStored(said) }),
     };
+  }
+
+  /** What is dropped between the two reads is left out. */
+  async attempts(queue: string, id: string): Promise<StoredAttempt[]> {
+    const key = this.keyspace.queue(queue).task(id);
+    const kept = await this.connections.run('monitor', 'HGET', (client) => client.hget(key, KEPT_FIELD));
+    const numbers = readKept(kept);
+    if (numbers.length === 0) return [];
+    const fields = numbers.map(attemptField);
+    const texts = await this.connections.run('monitor', 'HMGET', (client) => client.hmget(key, ...fields));
+    return numbers.flatMap((n, index) => {
+      const text = texts[index];
+      return typeof text === 'string' ? [{ n, text }] : [];
+    });
   }
 }
 

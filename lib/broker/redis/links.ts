@@ -53,6 +53,8 @@ const POSTPONED_SECONDS = 60;
 const LOOK_AGAIN_MS = 120_000;
 /** On average; by each process that keeps places. */
 const SEARCH_EVERY_MS = 600_000;
+/** Once the connection was lost, at most: not all processes at once. */
+const SEARCH_AFTER_LOSS_MS = 60_000;
 
 const watchRequest = ({ id, waiting, missing }: WatchRequest): string =>
   JSON.stringify({ id, w: { k: 'w', to: waiting.queue, id: waiting.id, n: waiting.n, d: waiting.until }, missing });
@@ -63,6 +65,9 @@ export class RedisLinks implements LinksRole {
   private nextSearch = 0;
   /** Places that were listed, and when this process has seen that. */
   private readonly seen = new Map<string, number>();
+  /** How often the connection was lost that carries parcels, and how often it had been when a parcel was delivered. */
+  private losses = 0;
+  private readonly delivered = new WeakMap<Parcel, number>();
 
   constructor(
     private readonly connections: RedisConnections,
@@ -74,6 +79,17 @@ export class RedisLinks implements LinksRole {
   ) {
     const add = (place: string) => connections.run('produce', 'SADD', (client) => client.sadd(keyspace.linked, place));
     this.registrar = new QueueRegistrar(clock, (place) => persist(() => add(place)));
+    connections.onStateChange((purpose, state) => {
+      if (purpose === 'monitor' && state === 'lost') this.doubt();
+    });
+  }
+
+  /** The Redis behind the next connection may not have what was written last. */
+  private doubt(): void {
+    this.losses++;
+    this.registrar.forgetAll();
+    const soon = this.clock.now() + SEARCH_AFTER_LOSS_MS * Math.random();
+    if (this.nextSearch > 0) this.nextSearch = Math.min(this.nextSearch, soon);
   }
 
   /** Lists the place for the keepers, when that is due. Await a returned promise before the first write. */
@@ -146,14 +162,22 @@ export class RedisLinks implements LinksRole {
     const argv = this.arguments(place).concat(parcels.flatMap(({ body, data }) => [body, data]));
     const keys = queueKeys('deliver', this.keyspace.queue(place));
     const reply = (await this.scripts.run('monitor', 'deliver', keys, argv)) as [Buffer, number[], Buffer, Buffer];
+    for (const parcel of parcels) this.delivered.set(parcel, this.losses);
     const [caused, unknown, kind, damage] = reply;
     const done = { ...readCaused(place, caused), ...damaged(place, damage) };
     if (unknown.length === 0) return done;
     return { ...done, unknown: { parcels: unknown.map((n) => parcels[n]!), error: unknownKind(place, String(kind)) } };
   }
 
+  /**
+   * A Redis that was restarted meanwhile, or another in its place, may have lost what the delivery has written: then the parcel stays, and is
+   * delivered again.
+   */
   async acknowledge(place: string, parcels: readonly Parcel[]): Promise<void> {
-    const argv = parcels.flatMap(({ key, body }) => [key, body]);
+    await this.connections.ready('monitor');
+    const kept = parcels.filter((parcel) => (this.delivered.get(parcel) ?? this.losses) === this.losses);
+    if (kept.length === 0) return;
+    const argv = kept.flatMap(({ key, body }) => [key, body]);
     await this.scripts.run('monitor', 'acknowledge', [this.keyspace.queue(place).outbox], argv);
   }
 

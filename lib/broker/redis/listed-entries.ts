@@ -19,6 +19,8 @@ export interface Entry {
   /** Since when it is held, in nanoseconds, and in which waitlist; '' for a task that is not. */
   readonly since: string;
   readonly waitlist: string;
+  /** JSON of what an active task has said last of its progress; '' for none. */
+  readonly progress: string;
 }
 
 export interface RawPage {
@@ -27,8 +29,9 @@ export interface RawPage {
 }
 
 const NO_BYTES = Buffer.alloc(0);
-const NOTHING: Entry = { id: NO_BYTES, mark: '', message: NO_BYTES, result: NO_BYTES, since: '', waitlist: '' };
-const TEXTS: ReadonlySet<keyof Entry> = new Set(['mark', 'since', 'waitlist']);
+const NO_TEXTS = { mark: '', since: '', waitlist: '', progress: '' };
+const NOTHING: Entry = { id: NO_BYTES, message: NO_BYTES, result: NO_BYTES, ...NO_TEXTS };
+const TEXTS: ReadonlySet<keyof Entry> = new Set(['mark', 'since', 'waitlist', 'progress']);
 
 /** @param fields what is packed of each */
 export function readEntries(packed: Buffer, fields: readonly (keyof Entry)[]): Entry[] {

@@ -20,6 +20,7 @@ import type {
   TaskLocation,
   TaskPage,
 } from '../inspection.js';
+import { onlyProgress } from '../../task/notes.js';
 import { type Entry, MAX_PAGE_BYTES, type RawPage, readEntries } from './listed-entries.js';
 import { type FrontPage, PendingPages } from './pending-pages.js';
 import { readNanoseconds, readScore } from './scripts/arguments.js';
@@ -77,7 +78,7 @@ export class RedisListing implements ListingRole {
     const further = [cutoff, String(position?.seen ?? offset), ...(position?.anchors ?? [])];
     const reply = await this.scripts.run('monitor', 'listUnsorted', [list, keys.lease], [...argv, ...further]);
     const [more, seen, packed, length] = reply as [number, number, Buffer, number];
-    const entries = readEntries(packed, bytes === 0 ? ['id'] : ['id', 'mark', 'message', 'result']);
+    const entries = readEntries(packed, fieldsOfList(state, bytes === 0));
     const anchors = (): Buffer[] =>
       nextAnchors(
         entries.map(({ id }) => id),
@@ -105,6 +106,11 @@ export class RedisListing implements ListingRole {
   }
 }
 
+function fieldsOfList(state: string, isIds: boolean): (keyof Entry)[] {
+  if (isIds) return ['id'];
+  return ['id', 'mark', 'message', 'result', ...(state === 'active' ? (['progress'] as const) : [])];
+}
+
 function fieldsOf({ state }: TaskLocation, isIds: boolean): (keyof Entry)[] {
   if (isIds) return ['id', 'mark'];
   return ['id', 'mark', 'message', 'result', ...(state === 'held' ? (['since', 'waitlist'] as const) : [])];
@@ -119,7 +125,7 @@ export function sortedKey(keys: QueueKeys, { state, group }: TaskLocation): stri
 
 function read(
   id: string,
-  { mark, message: bytes, result, since, waitlist }: Entry,
+  { mark, message: bytes, result, since, waitlist, progress }: Entry,
   { state }: TaskLocation,
 ): ListedTask {
   if (bytes.length === 0) throw new UndecodableMessageError(`task "${id}" is listed as ${state} but has no message`);
@@ -137,5 +143,6 @@ function read(
     result: result.length > 0 ? result : undefined,
     orphaned: state === 'active' && mark === '1',
     archivedAt: state === 'archived' ? readScore(mark) : undefined,
+    notes: progress === '' ? undefined : onlyProgress(progress),
   };
 }

@@ -91,7 +91,7 @@ export function attempt<T>(decode: () => T): T | undefined {
  * The value of a key, or `otherwise` when it has another type: one such key must not hide all
  * others.
  */
-async function tolerant<T>(reading: Promise<T>, otherwise: T): Promise<T> {
+export async function tolerant<T>(reading: Promise<T>, otherwise: T): Promise<T> {
   return reading.catch((error: unknown) => {
     if (error instanceof Error && error.cause instanceof Error && error.cause.message.startsWith('WRONGTYPE')) {
       return otherwise;

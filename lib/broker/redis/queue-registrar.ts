@@ -43,6 +43,11 @@ export class QueueRegistrar {
     this.queues.delete(queue);
   }
 
+  /** Redis may have lost the list: each is listed again by the next call. */
+  forgetAll(): void {
+    this.queues.clear();
+  }
+
   private isListed({ at }: Registration): boolean {
     if (at === undefined) return false;
     const age = this.clock.now() - at;

@@ -4,6 +4,7 @@ import { DEFAULT_KEY_PREFIX, Keyspace } from '../../wire/keys.js';
 import { Archives } from '../archives.js';
 import type { Broker, WakeRole } from '../broker.js';
 import { FairQueues } from '../fair-queues.js';
+import { FieldWrites } from './field-writes.js';
 import { RedisFollowing } from './following.js';
 import { RedisFairKeys } from './fair-keys.js';
 import { RedisAdministration } from './administration.js';
@@ -112,6 +113,7 @@ export class RedisBroker implements Broker {
     });
     const stored = new StoredResults();
     const scores = new LeaseScores();
+    const writes = new FieldWrites(scripts, keyspace, scores);
     this.consumer = new RedisConsumer(
       scripts,
       keyspace,
@@ -120,6 +122,7 @@ export class RedisBroker implements Broker {
         archives: this.archives,
         fairQueues: this.fairQueues,
         stored,
+        writes,
       },
       scores,
     );
@@ -144,7 +147,7 @@ export class RedisBroker implements Broker {
     this.scheduling = new RedisScheduling(connections, scripts, keyspace, clock, producer, this.links);
     this.limiting = new RedisLimiting(connections, scripts, keyspace, clock);
     const list = (queue: string) => [producer.register(queue), this.links.register(queue)];
-    this.checkpoints = new RedisCheckpoints(connections, scripts, keyspace, clock, { scores, list });
+    this.checkpoints = new RedisCheckpoints(connections, scripts, keyspace, clock, { scores, writes, list });
     this.workflows = new RedisWorkflows(connections, scripts, keyspace, clock, list, stored);
     this.batches = new RedisBatches(connections, scripts, keyspace, clock, this.links, producer);
     this.events = new RedisEvents(connections, scripts, keyspace, clock);

@@ -28,6 +28,11 @@ const NOTHING = Buffer.alloc(0);
 /** Results that one command reads. */
 const RESULTS_AT_ONCE = 500;
 
+/** What the message of a task begins with, which a step has in the place of its result until it succeeds. JSON does not. */
+const MESSAGE = 0x0a;
+
+const fieldsOf = (what: 's' | 'v', steps: readonly string[]): string[] => steps.map((step) => `${what}:${step}`);
+
 /**
  * Reads results of steps. Tasks that start together ask together: the commands of one tick for one queue
  * are one write to the socket, which costs more than the rest of a command.
@@ -77,17 +82,36 @@ export class ResultReads {
     missing: readonly string[],
   ): Promise<Results> {
     const key = this.keyspace.queue(queue).run(run);
-    const read = new Map<string, Buffer | undefined>();
+    const read = new Map<string, Buffer>();
+    const unclear: string[] = [];
     for (let from = 0; from < missing.length; from += RESULTS_AT_ONCE) {
       const page = missing.slice(from, from + RESULTS_AT_ONCE);
-      const fields: string[] = [];
-      for (const name of page) fields.push(`s:${name}`, `v:${name}`);
-      const found = await this.ask(queue, key, fields);
-      for (const [n, name] of page.entries()) {
-        if (hasResult(found[2 * n] ?? NOTHING)) read.set(name, found[2 * n + 1] ?? undefined);
+      const found = await this.ask(queue, key, fieldsOf('v', page));
+      for (let i = 0; i < page.length; i++) {
+        const value = found[i];
+        if (!value?.length) continue;
+        if (value[0] === MESSAGE) unclear.push(page[i]!);
+        else read.set(page[i]!, value);
       }
     }
-    return steps.map((name, index) => known[index] ?? read.get(name));
+    if (unclear.length > 0) await this.complement(queue, key, unclear, read);
+    return steps.map((step, index) => known[index] ?? read.get(step));
+  }
+
+  /** Of steps that have a message, or a result that begins like one. */
+  private async complement(
+    queue: string,
+    key: string,
+    steps: readonly string[],
+    read: Map<string, Buffer>,
+  ): Promise<void> {
+    for (let from = 0; from < steps.length; from += RESULTS_AT_ONCE) {
+      const page = steps.slice(from, from + RESULTS_AT_ONCE);
+      const found = await this.ask(queue, key, [...fieldsOf('s', page), ...fieldsOf('v', page)]);
+      for (let i = 0; i < page.length; i++) {
+        if (hasResult(found[i] ?? NOTHING)) read.set(page[i]!, found[page.length + i]!);
+      }
+    }
   }
 
   private ask(queue: string, key: string, fields: readonly string[]): Promise<Fields> {

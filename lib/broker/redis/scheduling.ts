@@ -9,6 +9,8 @@ import {
   type FiringStatus,
   HISTORY_SECONDS,
   MAX_ENQUEUE_EVENTS,
+  type PauseStatus,
+  type SchedulePause,
   type ScheduleProgress,
   type SchedulingRole,
 } from '../scheduling.js';
@@ -17,6 +19,7 @@ import { nanoseconds, requireSeconds } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
 import type { RedisLinks } from './links.js';
 import { persist, type RedisProducer } from './producer.js';
+import { tolerant } from './publications.js';
 import { encodeRequest } from './scripts/linked-requests.js';
 import { readCaused } from './scripts/caused.js';
 import type { Argument } from './scripts/script-command.js';
@@ -24,9 +27,12 @@ import { SCRIPTS } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
 
 /** The numbers that fire.lua returns. */
-const STATUS: readonly FiringStatus[] = ['enqueued', 'duplicate', 'conflict', 'past', 'unfinished'];
+const STATUS: readonly FiringStatus[] = ['enqueued', 'duplicate', 'conflict', 'past', 'unfinished', 'paused'];
 
-/** Fires over the connection `produce`, publishes over `monitor`. */
+/** The numbers that pause-schedule.lua and resume-schedule.lua return. */
+const PAUSE_STATUS: Readonly<Record<number, PauseStatus>> = { 1: 'changed', 0: 'same', [-1]: 'unknown' };
+
+/** Fires over the connection `produce`, publishes and pauses over `monitor`. */
 export class RedisScheduling implements SchedulingRole {
   constructor(
     private readonly connections: RedisConnections,
@@ -42,7 +48,7 @@ export class RedisScheduling implements SchedulingRole {
     const argv = [String(floorSeconds(this.clock.now())), spec, requireSeconds(keepFor, 'keepFor', 1)];
     const reply = await this.scripts.run('produce', 'openSchedule', [key], argv);
     const [handledUntil, lastFiredAt] = (reply as [Buffer, Buffer]).map(String) as [string, string];
-    return { handledUntil: Number(handledUntil), lastFiredAt: lastFiredAt === '' ? undefined : Number(lastFiredAt) };
+    return { handledUntil: Number(handledUntil), lastFiredAt: secondsOrNone(lastFiredAt) };
   }
 
   async fire(queue: string, firing: Firing): Promise<FiringReply> {
@@ -51,9 +57,41 @@ export class RedisScheduling implements SchedulingRole {
     await Promise.all([this.producer.register(queue), linked && this.links.register(queue)]);
     const script = linked ? 'fireLinked' : 'fire';
     const reply = await persist(() => this.scripts.run('produce', script, keys, argv));
-    const [status, handledUntil, parcels] = reply as [number, Buffer, Buffer?];
+    const [status, handledUntil, lastFiredAt, parcels] = reply as [number, Buffer, Buffer, Buffer?];
     const caused = parcels && readCaused(queue, parcels);
-    return { status: STATUS[status]!, handledUntil: Number(handledUntil.toString()), ...caused };
+    return {
+      status: STATUS[status]!,
+      handledUntil: Number(handledUntil.toString()),
+      lastFiredAt: secondsOrNone(lastFiredAt.toString()),
+      ...caused,
+    };
+  }
+
+  pauseSchedule(queue: string, entry: string): Promise<PauseStatus> {
+    return this.changePause('pauseSchedule', queue, entry);
+  }
+
+  resumeSchedule(queue: string, entry: string): Promise<PauseStatus> {
+    return this.changePause('resumeSchedule', queue, entry);
+  }
+
+  async readPause(queue: string, entry: string): Promise<SchedulePause> {
+    const key = this.keyspace.queue(queue).schedule(entry);
+    const [mark, paused] = await tolerant(
+      this.connections.run('monitor', 'HMGET', (client) => client.hmget(key, 'mark', 'paused')),
+      [],
+    );
+    return { known: typeof mark === 'string', pausedAt: secondsOrNone(paused ?? '') };
+  }
+
+  private async changePause(
+    script: 'pauseSchedule' | 'resumeSchedule',
+    queue: string,
+    entry: string,
+  ): Promise<PauseStatus> {
+    const key = this.keyspace.queue(queue).schedule(entry);
+    const reply = await this.scripts.run('monitor', script, [key], [String(floorSeconds(this.clock.now()))]);
+    return PAUSE_STATUS[reply as number]!;
   }
 
   /** The index is in another slot, so it needs a command of its own. */
@@ -104,3 +142,5 @@ export class RedisScheduling implements SchedulingRole {
     return { keys: keys.concat(furtherKeys), argv: argv.concat(encoded.rest) };
   }
 }
+
+const secondsOrNone = (text: string): number | undefined => (text === '' ? undefined : Number(text));

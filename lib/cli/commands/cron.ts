@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { EnqueueEvent, PeriodicEntry } from '../../inspector/periodic-entries.js';
 import type { CommandContext } from '../tree/command-context.js';
 import { bytesAsJson } from '../output/json.js';
-import { describeBytes } from '../output/text.js';
+import { describeBytes, plain } from '../output/text.js';
 import { addCommand, addGroup, type Invocation } from '../tree/tree.js';
 import { jsonOption, pageOptions } from '../tree/values.js';
 import { formatMoment } from '../../words/when.js';
@@ -14,7 +14,7 @@ interface HistoryFlags {
 }
 
 export function addCronCommands(root: Command, invocation: Invocation): void {
-  const group = addGroup(root, 'cron', 'show periodic tasks');
+  const group = addGroup(root, 'cron', 'show, pause and resume periodic tasks');
   addCommand<{ readonly json?: boolean }>(group, invocation, {
     usage: 'list',
     aliases: ['ls'],
@@ -30,6 +30,19 @@ export function addCronCommands(root: Command, invocation: Invocation): void {
     examples: ['cron history digest:42', 'cron history digest:42 --page 2 --size 50'],
     run: showHistory,
   });
+  addCommand(group, invocation, {
+    usage: 'pause <entry...>',
+    summary: 'have all processes skip the planned times of entries (not those of Go schedulers)',
+    examples: ['cron pause digest:42'],
+    run: pauseEntries,
+  });
+  addCommand(group, invocation, {
+    usage: 'resume <entry...>',
+    aliases: ['unpause'],
+    summary: 'end the pause of entries; what was skipped is not made up for',
+    examples: ['cron resume digest:42'],
+    run: resumeEntries,
+  });
 }
 
 async function listEntries(context: CommandContext<{ readonly json?: boolean }>): Promise<void> {
@@ -43,7 +56,11 @@ async function listEntries(context: CommandContext<{ readonly json?: boolean }>)
       { title: 'Type', cell: ({ taskType }) => taskType },
       { title: 'Payload', cell: ({ taskPayload }) => describeBytes(taskPayload), shrinks: true },
       { title: 'Options', cell: ({ options }) => options.join(' '), shrinks: true },
-      { title: 'Next', cell: ({ nextEnqueueAt }) => formatMoment(nextEnqueueAt, context.now) || 'never' },
+      {
+        title: 'Next',
+        cell: ({ nextEnqueueAt, pausedAt }) =>
+          pausedAt ? 'paused' : formatMoment(nextEnqueueAt, context.now) || 'never',
+      },
       { title: 'Prev', cell: ({ prevEnqueueAt }) => formatMoment(prevEnqueueAt, context.now) || 'not yet' },
       { title: 'Replicas', cell: ({ replicas }) => replicas },
     ],
@@ -65,6 +82,7 @@ function entryAsJson({ taskOptions: _, ...entry }: PeriodicEntry): object {
     taskPayloadEncoding: encoding,
     nextEnqueueAt: entry.nextEnqueueAt ?? null,
     prevEnqueueAt: entry.prevEnqueueAt ?? null,
+    pausedAt: entry.pausedAt ?? null,
   };
 }
 
@@ -89,4 +107,20 @@ async function showHistory(context: CommandContext<HistoryFlags>): Promise<void>
     );
   });
   if (json) context.json(all);
+}
+
+async function pauseEntries(context: CommandContext): Promise<void> {
+  const inspector = await context.inspector();
+  await context.forEach(context.args, async (entry) => {
+    if (!(await inspector.pauseSchedulerEntry(entry))) return context.fail(`entry "${entry}" is already paused`);
+    context.print(plain(`Entry "${entry}" is paused`));
+  });
+}
+
+async function resumeEntries(context: CommandContext): Promise<void> {
+  const inspector = await context.inspector();
+  await context.forEach(context.args, async (entry) => {
+    if (!(await inspector.resumeSchedulerEntry(entry))) return context.fail(`entry "${entry}" is not paused`);
+    context.print(plain(`Entry "${entry}" is resumed`));
+  });
 }

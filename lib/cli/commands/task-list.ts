@@ -186,6 +186,7 @@ function fieldsOf(task: TaskInfo, now: number): [title: string, value: string][]
     ['ID', task.id],
     ['Type', task.type],
     ['State', task.state],
+    ['Enqueued', formatMoment(task.enqueuedAt, now)],
     ['Retried', `${task.retried}/${task.maxRetry}`],
     ['Crashes', crashesInWords(task)],
     ['Payload', describeBytes(task.payload)],

@@ -1,5 +1,6 @@
 import { toDate } from '../../clock.js';
 import type { TaskDetails } from '../../task/info.js';
+import { enqueuedAtOf } from '../../task/task-id.js';
 import { padEnd, plain, widthOf } from '../output/text.js';
 import { crashesInWords } from '../output/words.js';
 import { formatTime } from '../../words/when.js';
@@ -49,6 +50,7 @@ function fieldsOf(task: TaskDetails, now: number): (readonly [title: string, val
     ['Queue', task.queue],
     ['State', task.isOrphaned ? `${task.state}, orphaned: its server is gone` : task.state],
     ['Group', task.group],
+    ['Enqueued', moment(enqueuedAtOf(task.id), now)],
     ['Next process', task.state === 'pending' ? '' : moment(task.nextProcessAt, now)],
     ['Pending since', moment(task.pendingSince, now)],
     ['Retried', `${task.retried} of ${task.maxRetry}`],

@@ -22,6 +22,6 @@ export function explain(error: unknown): string {
     return `this should not have happened: ${error instanceof Error ? printableStack(error) : printable(String(error))}`;
   }
   return printable(error.message)
-    .replace('check its name against AsynqInspector.queues()', 'see `nestjs-asynq queue list`')
+    .replace(/it has had no task yet, or its name is wrong: .*$/, 'see `nestjs-asynq queue list`')
     .replace('`force` deletes', '--force deletes');
 }

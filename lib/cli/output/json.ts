@@ -28,6 +28,7 @@ export function taskAsJson(task: TaskInfo): object {
     queue: task.queue,
     type: task.type,
     state: task.state,
+    enqueuedAt: task.enqueuedAt ?? null,
     payload: payload.text,
     payloadEncoding: payload.encoding,
     headers: task.headers,

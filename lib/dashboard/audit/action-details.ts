@@ -34,16 +34,18 @@ const MAX_NAME_LENGTH = 500;
 
 const isAction = (name: string): name is ConsoleActionName => CONSOLE_ACTIONS.some((action) => action === name);
 
+/** What the trail calls the things of paths. */
+const THING: Readonly<Record<string, string>> = { run: 'workflow', entry: 'schedule' };
+
 /**
  * @throws TypeError for a route without an action: the trail must have every route that changes
  * something
  */
 export function actionOf({ method, path }: RouteName): ConsoleActionName {
   if (path === 'queues/{queue}' && method === 'DELETE') return 'delete_queue';
-  if (path === 'scheduler_entries/{entry}:run') return 'run_schedule';
   const verb = /:(\w+)$/.exec(path)?.[1] ?? (method === 'DELETE' ? 'delete' : 'enqueue');
-  const [, of] = /\{(run|batch|row)\}/.exec(path) ?? [];
-  const thing = of === undefined ? '' : of === 'run' ? '_workflow' : `_${of}`;
+  const [, of] = /\{(run|batch|row|entry)\}/.exec(path) ?? [];
+  const thing = of === undefined ? '' : `_${THING[of] ?? of}`;
   const name = `${verb.replace(/^batch_|_(all|matching)$/, '')}${thing}`;
   if (isAction(name)) return name;
   throw new TypeError(`${method} ${path} changes something and has no name in the audit trail; see CONSOLE_ACTIONS`);

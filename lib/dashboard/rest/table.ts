@@ -1,9 +1,11 @@
 import type { Route } from './route.js';
+import { attemptRoutes } from './routes/attempts.js';
 import { auditRoutes, auditSchemas } from './routes/audit.js';
 import { batchRoutes, batchSchemas } from './routes/batches.js';
 import { cancelRoutes } from './routes/cancel.js';
 import { configRoutes } from './routes/config.js';
 import { downloadRoutes } from './routes/downloads.js';
+import { durationRoutes, durationSchemas } from './routes/durations.js';
 import { enqueueRoutes } from './routes/enqueue.js';
 import { entryRoutes, entrySchemas } from './routes/entries.js';
 import { failureRoutes, failureSchemas } from './routes/failures.js';
@@ -20,7 +22,9 @@ import { redisRoutes } from './routes/redis.js';
 import { serverRoutes, serverSchemas } from './routes/servers.js';
 import { stepRoutes } from './routes/steps.js';
 import { taskRoutes } from './routes/tasks.js';
+import { taskTypeRoutes, taskTypeSchemas } from './routes/task-types.js';
 import { workflowRoutes, workflowSchemas } from './routes/workflows.js';
+import { attemptSchemas } from './shapes/attempts.js';
 import { explanationSchemas } from './shapes/explanation.js';
 import { listedTaskSchemas } from './shapes/listed-task.js';
 import { queueSchemas } from './shapes/queue.js';
@@ -35,7 +39,9 @@ export const routes: readonly Route[] = [
   ...failureRoutes,
   ...listRoutes,
   ...taskRoutes,
+  ...taskTypeRoutes,
   ...stepRoutes,
+  ...attemptRoutes,
   ...downloadRoutes,
   ...moveRoutes,
   ...matchingRoutes,
@@ -47,6 +53,7 @@ export const routes: readonly Route[] = [
   ...auditRoutes,
   ...redisRoutes,
   ...metricsRoutes,
+  ...durationRoutes,
   ...workflowRoutes,
   ...batchRoutes,
   ...outboxRoutes,
@@ -60,8 +67,10 @@ export const schemas = {
   ...failureSchemas,
   ...listedTaskSchemas,
   ...taskSchemas,
+  ...taskTypeSchemas,
   ...waitSchemas,
   ...stepSchemas,
+  ...attemptSchemas,
   ...explanationSchemas,
   ...serverSchemas,
   ...entrySchemas,
@@ -72,4 +81,5 @@ export const schemas = {
   ...outboxSchemas,
   ...lockSchemas,
   ...keySchemas,
+  ...durationSchemas,
 };

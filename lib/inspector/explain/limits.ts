@@ -117,8 +117,8 @@ const pick = ({ concurrency, globalConcurrency, rate, window, costs }: Published
   ...(costs && { costs }),
 });
 
-/** `{queue}:id`, as limiters name what they run; else a name of another program. */
+/** `{queue}:id`, behind a number of the token, as limiters name what they run; else a name of another program. */
 function readHolder(holder: string): LimitHolder {
-  const [, queue, id] = /^\{(.*?)\}:(.*)$/s.exec(holder) ?? [];
+  const [, queue, id] = /^(?:[0-9a-f]{12}\.\d+)?\{(.*?)\}:(.*)$/s.exec(holder) ?? [];
   return queue === undefined ? { queue: '', id: holder } : { queue, id: id! };
 }

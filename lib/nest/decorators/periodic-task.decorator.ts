@@ -4,6 +4,7 @@ import { PERIODIC_OPTION_NAMES, checkPlan, type PeriodicTaskOptions } from '../.
 import { rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
 import { TASK_HANDLER_METADATA } from '../names/nest.constants.js';
 import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
+import { requireOwnFields } from './handler-parameter.js';
 import { HANDLER_OPTION_NAMES, toMetadata, type TaskHandlerOptions } from './task-handler.decorator.js';
 
 /** Options of `@PeriodicTask`: of the schedule, of the tasks it enqueues, and of their handler. */
@@ -40,6 +41,7 @@ export function PeriodicTask(spec: string, options: PeriodicTaskHandlerOptions =
     const { handling, periodic } = splitOptions(rest);
     checkPlan(spec, periodic, `@PeriodicTask of ${what}`);
     const handler = toMetadata(type, handling, what);
+    requireOwnFields(target, key!, type);
     const metadata = { ...handler, periodic: { spec, payload, options: periodic } };
     addMethodMetadata(TASK_HANDLER_METADATA, target, method, metadata);
   };

@@ -28,6 +28,7 @@ import { type BatchHandlerOptions, resolveBatch, type ResolvedBatch } from './ba
 import type { BatchHandlerDecorator } from './batch-handler-types.js';
 import type { PeriodicTaskOptions } from '../../scheduler/options.js';
 import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
+import { requireOwnFields } from './handler-parameter.js';
 import type { TaskHandlerDecorator } from './handler-types.js';
 
 export interface TaskHandlerOptions<Received = unknown> extends TaskLimits<Received> {
@@ -120,7 +121,9 @@ export function TaskHandler(task: string | TaskDefinition, options?: TaskHandler
 export function TaskHandler(task: string | TaskDefinition, options: TaskHandlerOptions = {}): MethodDecorator {
   return (target: object, key: string | symbol | undefined, descriptor?: PropertyDescriptor) => {
     const method = requireMethod('TaskHandler', target, key, descriptor);
-    addMethodMetadata(TASK_HANDLER_METADATA, target, method, toMetadata(task, options, nameOf(target, key)));
+    const metadata = toMetadata(task, options, nameOf(target, key));
+    requireOwnFields(target, key!, metadata.pattern);
+    addMethodMetadata(TASK_HANDLER_METADATA, target, method, metadata);
   };
 }
 

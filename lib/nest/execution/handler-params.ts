@@ -31,7 +31,8 @@ const UNDECORATED: Readonly<Record<string, ParamMetadata>> = {
 export function paramMetadata(owner: object, methodName: string): Readonly<Record<string, ParamMetadata>> {
   const key = NEST_METADATA.routeArguments;
   const declared = Reflect.getOwnMetadata(key, owner.constructor, methodName) as
-    Record<string, ParamMetadata> | undefined;
+    | Record<string, ParamMetadata>
+    | undefined;
   return declared ?? UNDECORATED;
 }
 

@@ -15,6 +15,8 @@ export interface ParamPlan {
   readonly takesBytes: boolean;
   /** Whether a parameter gets the steps of the task. */
   readonly takesSteps: boolean;
+  /** The fields of the payload that parameters take by name. */
+  readonly fields: readonly string[];
   /** The pipes of parameters. */
   readonly pipes: readonly PipeLike[];
   /** Whether there are parameter decorators of the application, which need an execution context. */
@@ -70,6 +72,9 @@ export function planParams(owner: object, methodName: string, isBatch: boolean):
     decodes: keys.some((key) => typeOfKey(key) === PARAM_TYPE.payload),
     takesBytes: keys.some((key) => typeOfKey(key) === PARAM_TYPE.bytes),
     takesSteps: keys.some((key) => typeOfKey(key) === PARAM_TYPE.steps),
+    fields: Object.entries(params).flatMap(([key, { data }]) =>
+      typeOfKey(key) === PARAM_TYPE.payload && typeof data === 'string' ? [data] : [],
+    ),
     pipes: Object.values(params).flatMap(({ pipes }) => pipes ?? []),
     custom: keys.some(isCustom),
     own: keys.filter((key) => !isCustom(key)).length,

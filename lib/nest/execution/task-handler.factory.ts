@@ -19,6 +19,7 @@ import { ExceptionFilters } from './exception-filters.js';
 import { explained, GlobalEnhancers } from './global-enhancers.js';
 import { judgeFailure, recordPipeErrors, undecodable, type InvalidPayloadPolicy } from './invalid-payload.js';
 import { invokerOf } from './invoker.js';
+import { watched } from './misspelt-fields.js';
 import { planParams, type ParamPlan } from './param-plan.js';
 import { TaskExecutionContext } from './task-execution-context.js';
 
@@ -55,7 +56,8 @@ export class TaskHandlerFactory {
     this.enhancers.requireReachable(handler, plan, usesGlobals);
     if (versions && plan.takesBytes) throw new InvalidHandlerError(bytesOfVersion(handler.label));
     if (handler.metadata.thread && plan.takesSteps) throw new InvalidHandlerError(stepsInThread(handler.label));
-    const read = plan.decodes ? decoder(codec, versions) : (task: TaskContext) => task.payload;
+    const decode = plan.decodes ? decoder(codec, versions) : (task: TaskContext) => task.payload;
+    const read = plan.fields.length > 0 ? watched(decode, plan.fields, handler.label, settings.events) : decode;
     const wrapped = this.enhancers.wrap(handler, plan, usesGlobals);
     const cost = costOf(handler, codec, settings);
     const limitKey = limitKeyOfTasks(handler, codec, settings);

@@ -55,6 +55,15 @@ export const hiddenMethod = (label: string, decorator: string): string =>
 export const notAParameter = (decorator: string, what: string): string =>
   `@${decorator}() belongs on a parameter of a handler method, not on the constructor of ${what}`;
 
+export const noField = (what: string, type: string, value: string): string =>
+  `${what}: @Payload with the definition of "${type}" needs the name of a field, not ${value}; @Payload() is the whole payload`;
+
+export const notADefinition = (what: string, field: string, value: string): string =>
+  `${what}: @Payload(…, '${field}') takes the result of defineTask before the field, not ${value}`;
+
+export const fieldOfAnother = (what: string, field: string, task: string, type: string): string =>
+  `${what} handles "${type}", and @Payload(…, '${field}') takes a field of "${task}"; give @Payload the definition that @TaskHandler has`;
+
 export const twoHandlers = (pattern: string, connection: string, first: string, second: string): string =>
   `two handlers for the task type "${pattern}" of the connection "${connection}": ${first} and ${second}; ` +
   (first === second ? 'the class is provided twice: export it from one module instead' : 'keep one of them');

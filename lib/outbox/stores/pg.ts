@@ -48,6 +48,7 @@ export class PgDatabase implements SqlDatabase {
   async transaction<T>(work: Work<T>): Promise<T> {
     const client = await this.pool.connect();
     let isDone = false;
+    client.on('error', ignore);
     try {
       await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
       const result = await perform(work, runnerOfPg(client));
@@ -61,7 +62,11 @@ export class PgDatabase implements SqlDatabase {
       );
       throw error;
     } finally {
+      client.off('error', ignore);
       client.release(!isDone);
     }
   }
 }
+
+/** A client that loses its connection rejects its statement, too; an error without a listener would end the process. */
+const ignore = (): void => {};

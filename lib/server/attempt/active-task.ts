@@ -51,6 +51,10 @@ export class ActiveTask implements TaskContext {
   lost = false;
   /** Found when it is admitted. */
   handler: TaskHandlerEntry | undefined;
+  /** When it is too late to start, by `Clock.elapsed`, where a rate has counted its start. */
+  startBy = Infinity;
+  /** The time at which its handler's rate counts its start. */
+  countedAt = 0;
   /** Its part in a trace, while somebody makes one. */
   span: ProcessSpan | undefined;
   /** What it costs of the rate of its handler, where that has costs. */
@@ -69,6 +73,8 @@ export class ActiveTask implements TaskContext {
   readonly lease: Lease;
   readonly message: TaskMessage;
   readonly waited: number | undefined;
+  /** Nothing was stored of it but its message when it was claimed; `undefined`: not known. */
+  readonly isBare: boolean | undefined;
   /** Who is notified of its end; `undefined` when nobody is. */
   readonly links: readonly Watcher[] | undefined;
 
@@ -78,10 +84,11 @@ export class ActiveTask implements TaskContext {
     leased: LeasedTask,
     readonly startedAt: number,
   ) {
-    const { lease, message, pendingSince, links } = leased;
+    const { lease, message, pendingSince, bare, links } = leased;
     this.lease = lease;
     this.message = message;
     this.links = links;
+    this.isBare = bare;
     // The clock of whoever made it pending may be ahead of ours.
     this.waited = pendingSince === undefined ? undefined : Math.max(0, startedAt - pendingSince);
     this.deadlineAt = Math.min(deadlineOf(message, startedAt), LATEST_DATE_MS);

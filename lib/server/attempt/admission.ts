@@ -6,7 +6,8 @@ import type { Expiry } from '../../wire/expiry.js';
 import { UNIQUE_UNTIL_HEADER, UNTIL_STARTED } from '../../wire/unique-until.js';
 import type { ActiveTask, Verdict } from './active-task.js';
 import { passedExpiry, reportExpired } from './expiry.js';
-import type { TaskHandlerEntry } from './handler.js';
+import { runsSteps, type TaskHandlerEntry } from './handler.js';
+import type { Limiter } from './limiter.js';
 import type { Limiters } from './limiters.js';
 import type { Mux } from './mux.js';
 import type { NewerPayloads } from './newer-payloads.js';
@@ -43,11 +44,16 @@ export class Admission {
 
   /** @param isLimited `false`: no limit counts it or holds it back */
   admit(task: ActiveTask, isLimited: boolean): void {
-    const { mux, newerPayloads, limiters } = this.options;
+    const handler = (task.handler = this.options.mux.find(task.type));
     const expiry = task.message.headers && passedExpiry(task);
-    if (expiry) return this.expire(task, expiry);
-    const handler = (task.handler = mux.find(task.type));
-    if (!handler) return this.admitted.refuse(task, new HandlerNotFoundError(task.type, mux.nearest(task.type)));
+    if (!expiry) return this.admitTo(handler, task, isLimited);
+    if (task.isBare || (handler && !runsSteps(handler))) return this.expire(task, expiry);
+    void this.expireUnlessBegun(task, expiry, isLimited);
+  }
+
+  private admitTo(handler: TaskHandlerEntry | undefined, task: ActiveTask, isLimited: boolean): void {
+    const { newerPayloads, limiters } = this.options;
+    if (!handler) return void this.refuseUnknown(task);
     const newer = task.message.headers && newerPayloads.waitlistOf(task, handler);
     if (newer) return this.defer(task, newer);
     const limiter = limiters.of(handler, task);
@@ -59,12 +65,15 @@ export class Admission {
     const admitted = limiter.admit(task);
     if (admitted === true) this.begin(task, handler);
     else if (admitted === false) this.defer(task, limiter.scope);
-    else void this.admitLater(task, handler, limiter.scope, admitted);
+    else void this.admitLater(task, handler, limiter, admitted);
   }
 
   /** The limiter asks Redis; the attempt may end meanwhile. */
-  private async admitLater(task: ActiveTask, handler: TaskHandlerEntry, scope: string, admitted: Promise<boolean>) {
-    if (!(await admitted)) this.defer(task, scope);
+  private async admitLater(task: ActiveTask, handler: TaskHandlerEntry, limiter: Limiter, admitted: Promise<boolean>) {
+    const isAdmitted = await admitted;
+    const isLate = isAdmitted && this.options.limiters.isLate(task);
+    if (isLate) await limiter.giveBack(task);
+    if (!isAdmitted || isLate) this.defer(task, limiter.scope);
     else if (task.verdict || task.lost || task.aborted) this.admitted.end(task, false, task.aborted);
     else this.begin(task, handler);
   }
@@ -73,6 +82,27 @@ export class Admission {
   private defer(task: ActiveTask, waitlist: string): void {
     this.admitted.conclude(task, this.options.verdicts.wait(task, waitlist));
     this.admitted.end(task, false, undefined);
+  }
+
+  /** A task of which a step is stored goes on, or is undone: an attempt that was interrupted, say, has begun it in time. */
+  private async expireUnlessBegun(task: ActiveTask, expiry: Expiry, isLimited: boolean): Promise<void> {
+    const { admitted, options } = this;
+    let hasBegun = false;
+    try {
+      hasBegun = await task.stepsOfHandler.hasBegun();
+    } catch {
+      admitted.conclude(task, options.verdicts.requeue(task));
+    }
+    if (task.verdict || task.lost || task.aborted) return admitted.end(task, false, task.aborted);
+    if (hasBegun) this.admitTo(task.handler, task, isLimited);
+    else this.expire(task, expiry);
+  }
+
+  /** If this was its last attempt, its steps are to be undone by a server that has its handler: whether there are any is stored. */
+  private async refuseUnknown(task: ActiveTask): Promise<void> {
+    const { mux } = this.options;
+    if (task.retried >= task.maxRetry && !task.isBare) await task.stepsOfHandler.tryToLoad();
+    this.admitted.refuse(task, new HandlerNotFoundError(task.type, mux.nearest(task.type)));
   }
 
   private expire(task: ActiveTask, expiry: Expiry): void {

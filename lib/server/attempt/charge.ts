@@ -5,8 +5,8 @@ import { describe } from '../../validation.js';
 /** What a task costs of a rate. */
 export interface Charge {
   readonly cost: number;
-  /** The part of time in which it counts, once it does. */
-  part?: number;
+  /** The time at which it counts, once it does. */
+  countedAt?: number;
   /** What the handler has said that it has cost. */
   spent?: number;
 }
@@ -17,8 +17,8 @@ const MOST_SPENT = 1_000_000_000_000;
 /** What is left to count of tasks that have ended. */
 export function correctionsOf(tasks: readonly { readonly charge: Charge | undefined }[]): CostCorrection[] {
   return tasks.flatMap(({ charge }) => {
-    if (charge?.part === undefined || charge.spent === undefined || charge.spent === charge.cost) return [];
-    return [{ part: charge.part, by: charge.spent - charge.cost }];
+    if (charge?.countedAt === undefined || charge.spent === undefined || charge.spent === charge.cost) return [];
+    return [{ countedAt: charge.countedAt, by: charge.spent - charge.cost }];
   });
 }
 

@@ -86,7 +86,8 @@ export class HandlerSteps implements TaskSteps {
   ) {
     const { lease, message } = attempt;
     this.label = `task "${message.type}" (id ${message.id})`;
-    const about = { lease, label: this.label, options, isUndoing: isUndoing(message) };
+    const { isBare } = attempt;
+    const about = { lease, label: this.label, options, isUndoing: isUndoing(message), isBare };
     this.records = new StepRecords({ ...about, checkpoints: deps.checkpoints });
     this.calls = new StepCalls(deps, lease, this.records, this.label);
   }
@@ -200,6 +201,17 @@ export class HandlerSteps implements TaskSteps {
     const { loaded } = this.records;
     if (!loaded) return undefined;
     return this.compensations.length > 0 || [...loaded.checkpoints].some(([, one]) => isCompensable(one));
+  }
+
+  /** Whether anything is stored of a step, readable or not. @throws when the store does not reply */
+  async hasBegun(): Promise<boolean> {
+    try {
+      await this.records.load();
+    } catch (error) {
+      if (!this.records.loaded && !hasCode(error, 'ASYNQ_INVALID_STEP')) throw error;
+    }
+    const { loaded } = this.records;
+    return !loaded || loaded.checkpoints.size > 0 || loaded.isUndoing;
   }
 
   /** Whether steps were being undone when the task was archived by hand, or in vain: the call goes on with that. */

@@ -5,6 +5,9 @@ import type { StepsOptions } from '../../task/steps-options.js';
 /** A handler: the tasks it runs, what to call, and what it decides about failures. */
 export type TaskHandlerEntry = SingleHandlerEntry | BatchHandlerEntry;
 
+/** Whether its tasks may have steps. */
+export const runsSteps = ({ steps, batch }: TaskHandlerEntry): boolean => steps !== undefined && !batch;
+
 /** A handler that is called for each task. */
 export interface SingleHandlerEntry extends HandlerSettings {
   /** Runs the task. What it returns or resolves to is the result; `undefined` is none. */

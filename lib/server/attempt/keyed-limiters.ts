@@ -4,6 +4,7 @@ import { scopeOfKey } from '../../task/limit-key.js';
 import type { ResolvedLimits } from '../../task/limits.js';
 import type { ActiveTask } from './active-task.js';
 import { Limiter } from './limiter.js';
+import type { StartAllowance } from './start-allowance.js';
 import type { LimiterDeps } from './waitlist.js';
 
 /** Limiters that nobody uses are looked for when there are this many more than twice what was left the last time. */
@@ -21,6 +22,7 @@ export class KeyedLimiters {
     readonly scope: string,
     readonly limits: ResolvedLimits,
     private readonly deps: LimiterDeps,
+    private readonly allowance: StartAllowance,
   ) {}
 
   /** The limiter of the key of a task; or why it has no key. */
@@ -67,7 +69,7 @@ export class KeyedLimiters {
     const known = this.byKey.get(key);
     if (known) return known;
     if (this.byKey.size >= 2 * this.usedBefore + MAX_UNUSED) this.used();
-    const limiter = new Limiter(scopeOfKey(this.scope, key), this.limits, this.deps);
+    const limiter = new Limiter(scopeOfKey(this.scope, key), this.limits, this.deps, this.allowance);
     limiter.hasCosts = this.hasCosts;
     if (this.closed) limiter.close();
     else this.byKey.set(key, limiter);

@@ -1,41 +1,63 @@
-import { LEASE_SECONDS } from '../../broker/broker.js';
-import { floorSeconds } from '../../clock.js';
+import type { ClaimedHeld } from '../../broker/broker.js';
+import type { ClockTimer } from '../../clock.js';
 import type { ResolvedLimits } from '../../task/limits.js';
 import type { ActiveTask } from './active-task.js';
-import { correctionsOf } from './charge.js';
+import type { Claimant, HeldCount } from './held-claims.js';
+import { Rate, type RateUser } from './rate.js';
+import { type Arrival, ReadyTasks, type ReadyUser } from './ready-tasks.js';
+import type { StartAllowance } from './start-allowance.js';
+import { TokenRequests } from './token-requests.js';
+import { Tokens, WEIGHT } from './tokens.js';
 import { type LimiterDeps, Waitlist } from './waitlist.js';
-
-/** Tokens are extended when they are this old; they end LEASE_SECONDS after that. */
-const TOKEN_RENEWAL_MS = 10_000;
 
 /** For so long a refusal is taken to hold. */
 const FULL_MS = 1_000;
 
-/** A claimed task that waits for the decision. */
-interface Arrival {
-  readonly task: ActiveTask;
-  readonly decide: (admitted: boolean) => void;
-}
+/** A rate that has room again later than this defers tasks unasked. */
+const SURELY_CLOSED_MS = 5;
+
+/** Tasks are claimed ahead of their token when claiming one takes more than a 40th of the time that tasks have theirs: this many at most. */
+const MOST_SHARE = 40;
+const MAX_AHEAD = 32;
+
+/** For so long a token is kept for a task that no exchange claims, as the server has no free slot; and when it has one. */
+const KEPT_MS = 100;
+const MAX_KEPT_MS = 2_000;
 
 /**
  * Keeps the limits of the handlers of one scope: decides which claimed tasks are admitted and which
  * are deferred.
  */
-export class Limiter {
-  /** Whether tasks of its handlers may cost something else than 1 of the rate. */
-  hasCosts = false;
+export class Limiter implements Claimant, RateUser, ReadyUser {
   /** Tasks that count for this process: they run, or Redis is asked about them. */
   private readonly inside = new Set<ActiveTask>();
   private readonly waitlist: Waitlist;
+  /** Of the fleet's; `undefined` where only this process counts, or a rate. */
+  private readonly tokens: Tokens | undefined;
+  private readonly requests: TokenRequests | undefined;
+  private readonly ready: ReadyTasks;
+  private readonly rate: Rate;
+  /** Spare tokens for which tasks are wanted, and are being claimed. */
+  private wanted = 0;
+  private claims = 0;
+  /** The same of tokens that will be spare. */
+  private wantedAhead = 0;
+  private claimsAhead = 0;
+  /** Tasks that were claimed for spare tokens, and come next. */
+  private arrived = 0;
+  /** How long it takes until wanted tasks are here, in milliseconds: an average of the last. */
+  private claimTime = 0;
+  private wantedSince = 0;
+  private askedAt = 0;
+  /** Tokens were acquired for tasks that wait. */
+  private sought = false;
+  private keepTimer: ClockTimer | undefined;
+  private wantedAt = 0;
   private arrivals: Arrival[] = [];
   private ended: ActiveTask[] = [];
   private deciding = false;
-  private opensAt = 0;
   /** When Redis last had no token, unless one may be free since; milliseconds since the epoch. */
   private refusedAt = -Infinity;
-  /** Until then no task that costs less of the rate has a chance. */
-  private leastCost = 0;
-  private renewedAt = -Infinity;
   private closed = false;
 
   constructor(
@@ -43,27 +65,52 @@ export class Limiter {
     readonly scope: string,
     readonly limits: ResolvedLimits,
     private readonly deps: LimiterDeps,
+    allowance: StartAllowance,
   ) {
     this.waitlist = new Waitlist(scope, this, deps);
+    if (limits.globalConcurrency > 0) {
+      this.tokens = new Tokens(scope, limits.globalConcurrency, deps);
+      this.requests = new TokenRequests(scope, this.tokens, deps);
+    }
+    this.rate = new Rate(scope, limits, deps, allowance, this);
+    this.ready = new ReadyTasks(this.tokens, deps, this);
+  }
+
+  /** Whether tasks of its handlers may cost something else than 1 of the rate. */
+  get hasCosts(): boolean {
+    return this.rate.hasCosts;
+  }
+
+  set hasCosts(hasCosts: boolean) {
+    this.rate.hasCosts = hasCosts;
   }
 
   /** Whether a claimed task may run now. A promise only where Redis must be asked. */
   admit(task: ActiveTask): boolean | Promise<boolean> {
-    if (this.room <= 0 || this.isSaving(task)) return false;
+    const isExpected = this.arrived > 0;
+    if (isExpected) this.arrived -= 1;
+    const mayWait = isExpected && this.limits.rate === 0 && this.ready.size < MAX_AHEAD;
+    if ((this.room <= 0 && !mayWait) || this.rate.isSaving(task)) return false;
+    if (!this.hasCosts && this.opensIn > SURELY_CLOSED_MS) return false;
+    const hasToken =
+      this.room > 0 &&
+      !(mayWait && this.deps.listener.isOverfull) &&
+      (isExpected || this.unused > 0) &&
+      this.tokens?.give(task) === true;
     this.inside.add(task);
-    if (this.isShared) return this.askRedis(task);
+    if (mayWait && !hasToken) return this.ready.keep(task);
+    if (this.isShared && (!hasToken || this.limits.rate > 0)) return this.askRedis(task);
     this.waitlist.found();
     return true;
-  }
-
-  /** Room is saved for a task that costs more. */
-  private isSaving({ charge }: ActiveTask): boolean {
-    return charge !== undefined && charge.cost > 0 && charge.cost < this.leastCost && this.opensIn > 0;
   }
 
   /** The task's handler has settled, or it was never called. */
   left(task: ActiveTask): void {
     if (!this.inside.delete(task) || this.closed) return;
+    if (this.ready.size > 0 && !this.requests!.isAsked) {
+      this.tokens!.free(task);
+      this.ready.handOn();
+    }
     if (this.ended.push(task) === 1) void this.makeRoom();
   }
 
@@ -80,14 +127,15 @@ export class Limiter {
 
   /** One pass: extends the tokens, and wakes waiting tasks that nobody here knows of. @param queues where tasks wait for it */
   async runOnce(queues: readonly string[]): Promise<void> {
-    await this.renewTokens();
-    await this.waitlist.search(queues);
+    await this.tokens?.renew();
+    await this.requests?.look(this.isWaiting);
+    this.waitlist.search(queues);
   }
 
   /** Extends the tokens, and wakes tasks as far as there may be room. */
   async findRoom(): Promise<void> {
-    await this.renewTokens();
-    await this.waitlist.probe(this.deps.queues.names());
+    await this.tokens?.renew();
+    await this.waitlist.probe(this.tokens ? [] : this.deps.queues.names());
   }
 
   /** When the rate has room again, in milliseconds since the epoch; `undefined` when it has, or no task is known to wait. */
@@ -103,12 +151,32 @@ export class Limiter {
 
   /** Whether it counts tasks, or knows of some that wait; or has to remember when there is room. */
   get isUsed(): boolean {
-    return this.inside.size > 0 || this.ended.length > 0 || this.deciding || this.waitlist.isUsed || this.opensIn > 0;
+    return (
+      this.inside.size > 0 ||
+      this.ended.length > 0 ||
+      this.deciding ||
+      this.waitlist.isUsed ||
+      this.hasSuccessors ||
+      this.opensIn > 0 ||
+      this.tokens?.isUsed === true
+    );
   }
 
   close(): void {
     this.closed = true;
+    this.keepTimer?.cancel();
+    this.ready.close();
+    this.stop();
     this.waitlist.close();
+  }
+
+  /** Whether tasks will be woken by a start that ends to count. */
+  get hasSuccessors(): boolean {
+    return this.rate.hasSuccessors;
+  }
+
+  get hasSuccession(): boolean {
+    return this.rate.hasSuccession;
   }
 
   /** Whether other processes count, too. */
@@ -118,16 +186,16 @@ export class Limiter {
 
   /** Tasks that may still run in this process. */
   get room(): number {
-    return this.limits.concurrency - this.inside.size;
+    return this.limits.concurrency - (this.inside.size - this.ready.size);
   }
 
-  /**
-   * Milliseconds until the rate has room again. Never as long as two windows: then the clock was
-   * set back.
-   */
+  /** Milliseconds until the rate has room again. */
   get opensIn(): number {
-    const left = this.opensAt - this.deps.clock.now();
-    return left > 2 * this.limits.window ? 0 : Math.max(0, left);
+    return this.rate.opensIn;
+  }
+
+  get isWaiting(): boolean {
+    return this.waitlist.isUsed;
   }
 
   /** One call for all that arrive together. */
@@ -148,7 +216,7 @@ export class Limiter {
     const granted = await this.grant(arrivals.map(({ task }) => task));
     const admitted = arrivals.filter(({ task }) => granted.has(task));
     const deferred = arrivals.filter(({ task }) => !granted.has(task));
-    if (deferred.length > 0 && this.limits.globalConcurrency > 0) this.refusedAt = this.deps.clock.now();
+    if (deferred.length > 0 && this.tokens) this.refusedAt = this.deps.clock.now();
     for (const { task, decide } of deferred) {
       this.inside.delete(task);
       decide(false);
@@ -168,105 +236,220 @@ export class Limiter {
   }
 
   private async takeTokens(tasks: readonly ActiveTask[]): Promise<readonly ActiveTask[]> {
-    const { globalConcurrency } = this.limits;
-    if (globalConcurrency === 0) return tasks;
-    const holders = tasks.map(holderOf);
-    const got = await this.deps.broker.limiting.acquireTokens(this.scope, globalConcurrency, this.tokenEnd(), holders);
-    return tasks.filter((_, index) => got[index]);
+    const { tokens } = this;
+    if (!tokens) return tasks;
+    const without = tasks.filter((task) => !tokens.has(task));
+    if (without.length > 0) {
+      await tokens.acquire(without).catch((error: unknown) => {
+        this.release(tasks);
+        throw error;
+      });
+    }
+    return tasks.filter((task) => tokens.has(task));
   }
 
   private async takeStarts(tasks: readonly ActiveTask[]): Promise<readonly ActiveTask[]> {
-    const { rate: max, window } = this.limits;
-    if (max === 0 || tasks.length === 0) return tasks;
-    if (this.hasCosts) return this.takeCosts(tasks);
-    const counted = await this.deps.broker.limiting
-      .takeStarts(this.scope, { max, window }, tasks.length)
-      .catch((error: unknown) => {
-        void this.release(tasks);
-        throw error;
-      });
-    if (counted.retryIn > 0) this.opensAt = this.deps.clock.now() + counted.retryIn;
-    void this.release(tasks.slice(counted.granted));
-    return tasks.slice(0, counted.granted);
+    if (this.limits.rate === 0 || tasks.length === 0) return tasks;
+    const granted = await this.rate.take(tasks).catch((error: unknown) => {
+      this.release(tasks);
+      throw error;
+    });
+    const starts = new Set(granted);
+    this.release(tasks.filter((task) => !starts.has(task)));
+    return granted;
   }
 
-  private async takeCosts(tasks: readonly ActiveTask[]): Promise<readonly ActiveTask[]> {
-    const { rate: max, window } = this.limits;
-    const paying = tasks.filter(({ charge }) => charge!.cost > 0);
-    for (const { charge } of tasks) charge!.part = 0;
-    if (paying.length === 0) return tasks;
-    const costs = paying.map(({ charge }) => charge!.cost);
-    const taken = await this.deps.broker.limiting
-      .takeCosts(this.scope, { max, window }, costs)
-      .catch((error: unknown) => {
-        void this.release(tasks);
-        throw error;
-      });
-    if (taken.retryIn > 0) this.opensAt = this.deps.clock.now() + taken.retryIn;
-    this.leastCost = taken.least;
-    const refused = new Set(paying.slice(taken.granted));
-    void this.release([...refused]);
-    for (const { charge } of paying) charge!.part = taken.part;
-    return tasks.filter((task) => !refused.has(task));
+  /** A task whose start was counted does not start. */
+  giveBack(task: ActiveTask): Promise<void> {
+    return this.rate.giveBack(task);
   }
 
-  /** What is given back may be room for a task that waits. */
-  private async correctCosts(ended: readonly ActiveTask[]): Promise<void> {
-    const corrections = correctionsOf(ended);
-    if (corrections.length === 0) return;
-    try {
-      await this.deps.broker.limiting.correctCosts(this.scope, this.limits.window, corrections);
-      if (corrections.some(({ by }) => by < 0)) this.opensAt = 0;
-    } catch (error) {
-      this.report(error);
-    }
+  startsEnded(count: number): void {
+    if (!this.closed) void this.waitlist.wake(count, this.isWaiting ? [] : this.deps.queues.names());
   }
 
-  /**
-   * Wakes a task for each that has ended. Wakes first and gives the tokens back right after: so the
-   * next task claimed is the one that waited, not a new one.
-   */
+  /** Its tokens are for tasks that wait, or for others. Without tokens a task is woken for each that has ended. */
   private async makeRoom(): Promise<void> {
     await undefined;
     const ended = this.ended.splice(0);
+    if (this.hasCosts) await this.rate.correctCosts(ended);
+    if (this.tokens) return this.release(ended);
     this.expectRoom();
-    if (this.hasCosts) await this.correctCosts(ended);
-    // Other servers' tasks may wait in queues where we know of none.
-    const queues = this.limits.globalConcurrency > 0 ? ended.map(({ queue }) => queue) : [];
-    const woken = this.waitlist.wake(ended.length, queues);
-    await this.release(ended);
-    await woken;
+    await this.waitlist.wake(ended.length);
   }
 
-  /**
-   * Tokens that cannot be given back expire. The token of a task whose lease was lost may belong to
-   * its new holder.
-   */
-  private async release(tasks: readonly ActiveTask[]): Promise<void> {
-    const holders = tasks.filter(({ lost }) => !lost).map(holderOf);
-    if (this.limits.globalConcurrency === 0 || holders.length === 0) return;
-    await this.deps.broker.limiting.releaseTokens(this.scope, holders).catch((error: unknown) => this.report(error));
+  /** They run no longer, or do not run at all. Other servers' tasks may wait in their queues where we know of none. */
+  private release(tasks: readonly ActiveTask[]): void {
+    if (!this.tokens) return;
+    for (const task of tasks) this.tokens.free(task);
+    this.useSpare(tasks.map(({ queue }) => queue));
   }
 
-  private async renewTokens(): Promise<void> {
-    const { clock, broker } = this.deps;
-    const now = clock.now();
-    // The clock may have been set back.
-    const isFresh = now >= this.renewedAt && now < this.renewedAt + TOKEN_RENEWAL_MS;
-    if (this.limits.globalConcurrency === 0 || this.inside.size === 0 || isFresh) return;
-    const holders = [...this.inside].map(holderOf);
-    await broker.limiting.acquireTokens(this.scope, this.limits.globalConcurrency, this.tokenEnd(), holders);
-    this.renewedAt = now;
+  dropped(task: ActiveTask): void {
+    this.inside.delete(task);
   }
 
-  private tokenEnd(): number {
-    return floorSeconds(this.deps.clock.now()) + LEASE_SECONDS;
+  waitedLong(): void {
+    this.tokens!.heldFor = Math.max(this.tokens!.heldFor, MOST_SHARE * this.claimTime + 1);
   }
 
-  private report(error: unknown): void {
+  /** How many tasks are claimed ahead: as many as end while others are claimed, and some more as they do not end evenly. */
+  private get ahead(): number {
+    const { tokens, claimTime } = this;
+    const { heldFor, count } = tokens!;
+    if (claimTime === 0 || heldFor === 0 || this.limits.rate > 0 || heldFor > MOST_SHARE * claimTime) return 0;
+    const ending = (count * claimTime) / heldFor;
+    return Math.min(MAX_AHEAD, Math.ceil(ending + 2 * Math.sqrt(ending)));
+  }
+
+  /** Spare tokens for which nothing is wanted yet. */
+  private get unused(): number {
+    return this.tokens ? this.tokens.spare - this.wanted - this.claims - this.arrived : 0;
+  }
+
+  /** The next exchange claims tasks for spare tokens. Without such tasks others get the tokens. @param queues where some may wait */
+  private useSpare(queues: readonly string[]): void {
+    const { listener } = this.deps;
+    if (this.requests!.gives()) {
+      this.refusedAt = this.deps.clock.now();
+      this.returnTokens(1);
+    }
+    this.ready.handOn();
+    const { unused } = this;
+    const isOpen = !this.closed && listener.takesTasks && this.opensIn === 0;
+    const ahead = isOpen ? Math.max(0, this.ahead - this.ready.size - this.wantedAhead - this.claimsAhead) : 0;
+    if (unused <= 0 && ahead === 0) return;
+    const queue = isOpen ? this.waitlist.nextQueue(queues) : undefined;
+    if (queue === undefined) {
+      this.expectRoom();
+      return this.returnTokens(unused);
+    }
+    if (this.deps.broker.fairQueues.has(queue)) {
+      if (unused > 0) void this.waitlist.wake(unused, [queue]); // it has its turn there
+      return this.returnTokens(unused);
+    }
+    if (this.wanted + this.wantedAhead === 0) this.wantedSince = this.deps.clock.elapsed();
+    const count = { now: Math.max(0, unused), ahead };
+    this.wanted += count.now;
+    this.wantedAhead += ahead;
+    this.wantedAt = this.deps.clock.now();
+    this.keepTimer ??= this.deps.clock.after(KEPT_MS, () => this.endKeeping());
+    this.deps.held.want(queue, this, count);
+  }
+
+  private endKeeping(): void {
+    this.keepTimer = undefined;
+    if (this.wanted + this.wantedAhead === 0) return;
+    const most = this.deps.listener.freeSlots > 0 ? MAX_KEPT_MS : KEPT_MS;
+    const left = this.wantedAt + most - this.deps.clock.now();
+    const again = Math.min(left, KEPT_MS);
+    if (left > 0 && left <= most) this.keepTimer = this.deps.clock.after(again, () => this.endKeeping());
+    else this.giveUp();
+  }
+
+  /** Nothing more is claimed here: who waits for a token goes back. */
+  stop(): void {
+    this.ready.drop();
+    if (this.tokens) this.giveUp();
+  }
+
+  /** What no exchange has asked for yet is wanted no longer. */
+  private giveUp(): void {
+    this.deps.held.drop(this);
+    this.wanted = this.wantedAhead = 0;
+    this.returnTokens(this.unused);
+    this.waitlist.lookLater();
+  }
+
+  claiming({ now, ahead }: HeldCount): void {
+    this.askedAt = this.wantedSince;
+    this.wanted -= now;
+    this.wantedAhead -= ahead;
+    this.claims += now;
+    this.claimsAhead += ahead;
+  }
+
+  arriving(queue: string, { now, ahead }: HeldCount, reply: ClaimedHeld | undefined): void {
+    this.claimTime += (this.deps.clock.elapsed() - this.askedAt - this.claimTime) * WEIGHT;
+    this.claims -= now;
+    this.claimsAhead -= ahead;
+    this.arrived = reply?.claimed ?? 0;
+    if (reply) this.waitlist.learned(queue, reply.left);
+    else this.waitlist.pass(queue);
+  }
+
+  claimed(reply: ClaimedHeld | undefined): void {
+    this.arrived = 0;
+    const { waitlist } = this;
+    if (reply) {
+      if (reply.left > 0) this.refusedAt = this.deps.clock.now();
+      if (this.sought && reply.claimed > 0) waitlist.found();
+      this.useSpare([]);
+    } else {
+      this.returnTokens(this.unused);
+    }
+    this.sought = false;
+    waitlist.lookLater();
+  }
+
+  /** Tokens that cannot be given back expire. */
+  private returnTokens(count: number): void {
+    if (count > 0) void this.tokens!.release(count).catch((error: unknown) => this.report(error));
+    if (this.tokens!.count === 0) this.ready.drop();
+  }
+
+  /** Acquires tokens for tasks that wait, as far as some are free and there are slots. @param queues where tasks may wait */
+  async findTokens(queues: readonly string[]): Promise<boolean> {
+    const tokens = this.tokens!;
+    const { limits, waitlist, deps } = this;
+    const most = Math.min(limits.globalConcurrency, this.room - tokens.spare, deps.looks.room);
+    const count = waitlist.isUsed ? Math.min(most, Math.max(1, waitlist.size)) : 0;
+    const asks = count > 0 && !this.requests!.yields && this.opensIn === 0;
+    if (asks) return deps.looks.whileReserved(count, () => this.seekTokens(count, queues));
+    this.useSpare(queues);
+    waitlist.lookLater();
+    return true;
+  }
+
+  /** Returns whether there were any. */
+  private async seekTokens(most: number, queues: readonly string[]): Promise<boolean> {
+    const got = await this.seekUpTo(most);
+    this.useSpare(queues);
+    this.waitlist.lookLater();
+    return got > 0;
+  }
+
+  /** Returns how many it got. */
+  private async seekUpTo(most: number): Promise<number> {
+    const { tokens, deps } = this;
+    try {
+      const count = Math.min(most, await this.startsLeft());
+      if (count === 0) return 0;
+      const got = await tokens!.seek(count);
+      if (got > 0) this.sought = true;
+      if (got < count) this.refusedAt = deps.clock.now();
+      await this.requests!.note(this.isWaiting);
+      return got;
+    } catch (error) {
+      this.report(error);
+      return 0;
+    }
+  }
+
+  startsLeft(): Promise<number> {
+    return this.rate.startsLeft();
+  }
+
+  /** Milliseconds until the next look for a token, when another server is about to give one up. */
+  get nextLook(): number | undefined {
+    return this.requests?.nextLook;
+  }
+
+  get hasTokens(): boolean {
+    return this.tokens !== undefined;
+  }
+
+  report(error: unknown): void {
     this.deps.events.emit('loopFailed', { loop: 'limiter', error });
   }
 }
-
-/** Names the holder of a token. Two queues may have a task of the same id. */
-const holderOf = ({ queue, id }: ActiveTask): string => `{${queue}}:${id}`;

@@ -1,10 +1,14 @@
 import { type AsynqError, InvalidHandlerError } from '../../errors.js';
 import { resolveLimits, type ResolvedLimits } from '../../task/limits.js';
+import type { ExchangeReply } from '../../broker/broker.js';
 import { settleAll } from '../../async.js';
 import type { TaskHandlerEntry } from './handler.js';
 import type { ActiveTask } from './active-task.js';
 import { KeyedLimiters } from './keyed-limiters.js';
 import { Limiter } from './limiter.js';
+import { StartAllowance } from './start-allowance.js';
+import { type HeldClaim, HeldClaims } from './held-claims.js';
+import { Looks } from './looks.js';
 import type { LimiterDeps } from './waitlist.js';
 
 /** Of more types it is not remembered that tasks were deferred: each is claimed, and deferred. */
@@ -16,6 +20,8 @@ const SEARCH_INTERVAL_MS = 2_000;
 export class Limiters {
   private readonly byScope = new Map<string, Limiter | KeyedLimiters>();
   private readonly byEntry = new Map<TaskHandlerEntry, Limiter | KeyedLimiters>();
+  private readonly allowance: StartAllowance;
+  private readonly deps: LimiterDeps;
   /** The limiters of types of which tasks were deferred; not those per key. */
   private readonly deferred = new Map<string, Limiter>();
 
@@ -23,17 +29,18 @@ export class Limiters {
    * @throws InvalidHandlerError for wrong limits, or handlers that share a scope and differ in
    * their limits
    */
-  constructor(
-    entries: Iterable<TaskHandlerEntry>,
-    private readonly deps: LimiterDeps,
-  ) {
+  constructor(entries: Iterable<TaskHandlerEntry>, given: Omit<LimiterDeps, 'held' | 'looks'>) {
+    const { clock, broker, listener } = given;
+    const held = new HeldClaims((queue, wanted) => listener.heldWanted(queue, wanted));
+    const deps = (this.deps = { ...given, held, looks: new Looks(clock, listener, held) });
+    this.allowance = new StartAllowance(clock, broker.limiting.firstAllowance);
     for (const entry of entries) {
       if (!entry.limits) continue;
       const scope = entry.limits.limitScope ?? entry.pattern;
       const limits = resolveLimits(entry.limits, `handler "${entry.pattern}"`, InvalidHandlerError);
       const Kind = entry.limitKey ? KeyedLimiters : Limiter;
       let limiter = this.byScope.get(scope);
-      if (!limiter) this.byScope.set(scope, (limiter = new Kind(scope, limits, deps)));
+      if (!limiter) this.byScope.set(scope, (limiter = new Kind(scope, limits, deps, this.allowance)));
       else requireEqual(limiter.limits, limits, scope, entry.pattern);
       if (!(limiter instanceof Kind)) throw keyedOrNot(scope, entry.pattern);
       if (entry.cost) limiter.hasCosts = true;
@@ -64,6 +71,31 @@ export class Limiters {
     for (const [type, count] of counts) if (count > 0) this.deferred.get(type)?.queued(queue, count);
   }
 
+  /** What an exchange of a queue claims from waitlists. @param slots how many tasks may begin */
+  claim(queue: string, slots: number): HeldClaim | undefined {
+    return this.byScope.size > 0 ? this.deps.held.take(queue, slots) : undefined;
+  }
+
+  /** The first tasks of a reply come from waitlists. @param held `undefined` when nothing was claimed, or no reply has come */
+  arriving(queue: string, claim: HeldClaim, held: ExchangeReply['held']): void {
+    for (const [limiter, count] of claim.counts) limiter.arriving(queue, count, held?.get(limiter.scope));
+  }
+
+  /** They have been admitted. @param held `undefined` when nothing was claimed, or no reply has come */
+  claimed(claim: HeldClaim, held: ExchangeReply['held']): void {
+    for (const limiter of claim.counts.keys()) limiter.claimed(held?.get(limiter.scope));
+  }
+
+  /** Nothing is claimed any more. */
+  stop(): void {
+    for (const limiter of this.all()) limiter.stop();
+  }
+
+  /** A rate has counted its start for a time that is over. */
+  isLate({ startBy }: ActiveTask): boolean {
+    return this.allowance.isOver(startBy);
+  }
+
   /** The task's handler has settled, or it was never called. */
   left(task: ActiveTask): void {
     if (task.handler) this.byEntry.get(task.handler)?.left(task);
@@ -81,6 +113,7 @@ export class Limiters {
   /** One pass. Tokens are extended though a queue cannot be asked what waits in it. */
   async runOnce(): Promise<number> {
     const { broker, queues } = this.deps;
+    const used = new Set(this.all());
     const waiting = new Map<Limiter, string[]>();
     const search = async (queue: string) => {
       for (const waitlist of await broker.limiting.usedWaitlists(queue)) {
@@ -90,7 +123,7 @@ export class Limiters {
     const [failed] = (await Promise.allSettled(queues.names().map(search))).filter(
       ({ status }) => status === 'rejected',
     );
-    const used = new Set([...waiting.keys(), ...this.all()]);
+    for (const limiter of waiting.keys()) used.add(limiter);
     await settleAll([...used].map((limiter) => limiter.runOnce(waiting.get(limiter) ?? [])));
     if (failed) throw (failed as PromiseRejectedResult).reason;
     return SEARCH_INTERVAL_MS;
@@ -98,26 +131,29 @@ export class Limiters {
 
   /** Wakes waiting tasks now, as far as there may be room, where no loop does. */
   async findRoom(): Promise<void> {
-    if (this.hasKeys) await this.findKeys();
+    if (this.size > 0) await this.findWaiting();
     await settleAll([...this.all()].map((limiter) => limiter.findRoom()));
   }
 
   /** When a rate has room again for which tasks wait, in milliseconds since the epoch; `undefined` when none waits. */
   nextRoom(): number | undefined {
-    const times = [...this.all()].flatMap((limiter) => limiter.nextRoom() ?? []);
-    return times.length === 0 ? undefined : Math.min(...times);
+    let first = Infinity;
+    for (const limiter of this.all()) first = Math.min(first, limiter.nextRoom() ?? Infinity);
+    return first === Infinity ? undefined : first;
+  }
+
+  /** There may be slots for tasks that wait. */
+  look(): void {
+    this.deps.looks.go();
   }
 
   close(): void {
+    this.deps.looks.close();
     for (const limiter of this.byScope.values()) limiter.close();
   }
 
-  private get hasKeys(): boolean {
-    return [...this.byScope.values()].some((limiter) => limiter instanceof KeyedLimiters);
-  }
-
-  /** Makes the limiters of keys of which tasks wait. */
-  private async findKeys(): Promise<void> {
+  /** Tells the limiters of which tasks wait; makes those of keys. */
+  private async findWaiting(): Promise<void> {
     const { broker, queues } = this.deps;
     for (const queue of queues.names()) {
       for (const waitlist of await broker.limiting.usedWaitlists(queue)) {

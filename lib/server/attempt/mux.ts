@@ -10,6 +10,8 @@ const MAX_CACHED_LOOKUPS = 1_000;
  * prefix (asynq's ServeMux).
  */
 export class Mux {
+  /** Whether a handler says that it has steps. */
+  readonly hasSteps: boolean;
   private readonly exact = new Map<string, TaskHandlerEntry>();
   private readonly byLength: TaskHandlerEntry[];
   private readonly nearby = new Map<string, string | undefined>();
@@ -25,6 +27,7 @@ export class Mux {
       }
       this.exact.set(entry.pattern, entry);
     }
+    this.hasSteps = [...this.exact.values()].some(({ steps }) => steps !== undefined);
     this.byLength = [...this.exact.values()].sort((a, b) => b.pattern.length - a.pattern.length);
   }
 

@@ -6,9 +6,12 @@ import type { Answer, Checkpoint } from './checkpoint.js';
 import type { Step, StepRecords } from './step-records.js';
 import type { StepsDeps } from './steps-deps.js';
 
-/** After which time a task is asked for that has not answered, in case its end was lost; and after how long at most, as the time doubles. */
-const ASK_MS = 10 * 60_000;
-const LONGEST_ASK_MS = 6 * 3_600_000;
+/**
+ * After which time a task is asked for that has not answered, in case Redis has lost its end; and after how long at most, as the time doubles. Each
+ * time costs one more call of the handler.
+ */
+const ASK_MS = 5_000;
+const LONGEST_ASK_MS = 3_600_000;
 
 /** A step that calls a task. */
 export interface CalledItem {

@@ -43,7 +43,11 @@ export interface StepRecordsOptions {
   readonly options: StepsOptions;
   /** Its message says that its steps are undone. */
   readonly isUndoing: boolean;
+  /** Nothing is stored. What comes while the handler runs, such as a signal, is found when it goes to sleep. */
+  readonly isBare: boolean | undefined;
 }
+
+const NOTHING_STORED: StoredSteps = { checkpoints: new Map(), answers: new Map(), signals: new Map() };
 
 /** What is stored of the steps of one task, read once per call of its handler, and compared with what the handler asks for. */
 export class StepRecords {
@@ -188,8 +192,8 @@ export class StepRecords {
   }
 
   private async read(): Promise<Known> {
-    const { lease, checkpoints } = this.options;
-    const stored = await checkpoints.read(lease.queue, lease.id);
+    const { lease, checkpoints, isBare } = this.options;
+    const stored = isBare ? NOTHING_STORED : await checkpoints.read(lease.queue, lease.id);
     const record = stored.checkpoints.get(UNDO_RECORD);
     const undo = record && decodeUndoRecord(record);
     const isUndoing = undo !== undefined && (!undo.over || this.options.isUndoing);

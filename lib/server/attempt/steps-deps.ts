@@ -25,6 +25,8 @@ export interface StepsDeps {
 export interface StepsAttempt {
   readonly lease: Lease;
   readonly message: Pick<TaskMessage, 'id' | 'type' | 'errorMsg' | 'lastFailedAt' | 'headers'>;
+  /** Nothing is stored of its steps. */
+  readonly isBare: boolean | undefined;
   /** Why the handler was asked to stop, if it was. */
   readonly aborted: AsynqError | undefined;
   /** It has its verdict, or the task is another server's. */

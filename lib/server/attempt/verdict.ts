@@ -15,8 +15,10 @@ import { type Expiry, EXPIRY_HEADER } from '../../wire/expiry.js';
 import { beginUndoing, endUndoing, isUndoing } from '../../wire/undoing.js';
 import type { TaskMessage } from '../../wire/message.js';
 import { ActiveTask, type Verdict } from './active-task.js';
+import { type AttemptHistory, isRecovered } from './attempt-history.js';
 import type { AttemptServices } from './attempt-services.js';
 import { errorText } from './error-text.js';
+import { runsSteps } from './handler.js';
 import { type HandlerSteps, type Suspension, undoCheckpoint } from './handler-steps.js';
 import type { UndoRecord } from './checkpoint.js';
 import type { Hooks } from './hooks.js';
@@ -31,6 +33,7 @@ export interface VerdictOptions {
   readonly mux: Mux;
   readonly services: AttemptServices;
   readonly hooks: Hooks;
+  readonly history: AttemptHistory;
   /** How often the server of a task may die before the task is archived. */
   readonly maxCrashes: number;
 }
@@ -67,6 +70,7 @@ export class Verdicts {
       message: { ...message, completedAt },
       expiresAt: Math.min(completedAt + message.retention, Number.MAX_SAFE_INTEGER),
       result: this.encoded(task, result),
+      attempt: this.options.history.completed(task),
     } as const;
     return { outcome: 'completed', settlement, result };
   }
@@ -88,9 +92,10 @@ export class Verdicts {
   /**
    * The server of a task went away: asynq's failure path without the error hook. The retry delay
    * counts from that server's last sign of life, so that the minute until it was missed is not
-   * waited twice. A task that kills one server after the other backs off all the same, and is archived at `maxCrashes`.
+   * waited twice. A task that kills one server after the other backs off all the same, and is archived at `maxCrashes`. What is stored of the
+   * steps of a task that has no handler here says whether they are to be undone elsewhere.
    */
-  leaseExpired({ lease, message }: LeasedTask, crash: Omit<Crash, 'at'>): Verdict {
+  async leaseExpired({ lease, message }: LeasedTask, crash: Omit<Crash, 'at'>): Promise<Verdict> {
     const { services, clock, mux, maxCrashes } = this.options;
     const at = (lease.expiresAt - LEASE_SECONDS) * 1000;
     const { headers, crashes } = withCrash(message.headers, { at, ...crash });
@@ -100,6 +105,7 @@ export class Verdicts {
     const error = isSuspect
       ? new TaskCrashedError(crashes.count, crashes.last.map(crashInWords))
       : new LeaseExpiredError();
+    if (!task.handler) await task.stepsOfHandler.tryToLoad();
     return this.decide(task, error, at);
   }
 
@@ -122,7 +128,7 @@ export class Verdicts {
    */
   private mustUndo({ message, handler, handlerSteps }: ActiveTask): boolean {
     if (isUndoing(message)) return false;
-    return handlerSteps?.hasCompensations ?? (handler?.steps !== undefined && !handler.batch);
+    return handlerSteps?.hasCompensations ?? (handler !== undefined && runsSteps(handler));
   }
 
   /** The handler is called again, to undo its steps. */
@@ -137,6 +143,7 @@ export class Verdicts {
       message,
       checkpoint,
       atOnce: true,
+      attempt: error === undefined ? undefined : this.options.history.failed(task, error, false),
     } as const;
     return { outcome: 'suspended', settlement: sleep, error };
   }
@@ -231,9 +238,9 @@ export class Verdicts {
     const failed = this.failed(task, error);
     const message = endUndoing(note === '' ? failed : { ...failed, errorMsg: failed.errorMsg + note });
     // A recoverer does not know who waits for the task.
-    const isRecovered = error instanceof LeaseExpiredError || error instanceof TaskCrashedError;
-    const reason = task.links || isRecovered ? message.errorMsg : undefined;
-    return { outcome: 'archived', settlement: { kind: 'archive', lease: task.lease, message, reason }, error };
+    const reason = task.links || isRecovered(error) ? message.errorMsg : undefined;
+    const attempt = this.options.history.failed(task, error, false);
+    return { outcome: 'archived', settlement: { kind: 'archive', lease: task.lease, message, reason, attempt }, error };
   }
 
   private retry(task: ActiveTask, error: unknown, failedAt: number, countAsFailure: boolean): Verdict {
@@ -245,6 +252,7 @@ export class Verdicts {
       message: countAsFailure ? { ...message, retried: task.retried + 1 } : message,
       retryAt: Math.min(Math.max(dueAt, message.lastFailedAt), LATEST_RETRY_SECONDS),
       countAsFailure,
+      attempt: this.options.history.failed(task, error, countAsFailure),
     } as const;
     return { outcome: 'retry', settlement, error };
   }

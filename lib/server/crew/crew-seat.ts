@@ -79,7 +79,7 @@ export class CrewSeat {
     return this.number > 0 ? this.number <= MAINTAINERS : !this.maintained;
   }
 
-  /** Whether this server makes tasks of groups: all with a seat do. */
+  /** Whether this server makes tasks of groups: all with a seat do, though only those that maintain look for them. */
   get aggregates(): boolean {
     return this.number !== 0 || this.maintains;
   }

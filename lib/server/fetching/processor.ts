@@ -96,6 +96,12 @@ export class Processor {
     return exchanger.running + exchanger.batchesWaiting >= exchanger.slots(this.concurrency);
   }
 
+  /** Whether tasks are pending, or may be, that are still to be claimed. */
+  get isBehind(): boolean {
+    for (const { backlog } of this.options.queues.all()) if (backlog > 0) return true;
+    return false;
+  }
+
   get isFetching(): boolean {
     return this.fetching;
   }
@@ -156,7 +162,7 @@ export class Processor {
   }
 
   private mayTakeMore(): boolean {
-    return this.free > 0 && [...this.options.queues.all()].some(({ backlog }) => backlog > 0);
+    return this.free > 0 && [...this.options.queues.all()].some(({ backlog, heldWanted }) => backlog + heldWanted > 0);
   }
 
   /** Resolves when no handler runs and nothing waits to be settled. */

@@ -25,6 +25,8 @@ export class QueueState {
   backlog = Infinity;
   /** When Redis reported the backlog last, in milliseconds since the epoch. */
   seenAt = 0;
+  /** Tasks of its waitlists that limiters have room for. */
+  heldWanted = 0;
   /** Slots promised to the exchanges under way. */
   reserved = 0;
   /** Exchanges under way. */
@@ -78,7 +80,7 @@ export class QueueState {
    */
   get wanted(): number {
     if (this.removed || (this.limitTimer && this.finished.length === 0)) return 0;
-    return Math.max(0, Math.min(this.backlog, this.room) - this.reserved);
+    return Math.max(0, Math.min(this.backlog + this.heldWanted, this.room) - this.reserved);
   }
 
   /** Handlers that may start. One that goes on though its task is settled still counts. */

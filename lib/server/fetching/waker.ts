@@ -125,8 +125,7 @@ export class Waker implements Overload {
     queue.armed = false;
     queue.woken = true;
     queue.backlog = Infinity;
-    if (seat.isCrowded && this.isFull(queue))
-      this.rest(queue); // then it looks whether others have taken it
+    if (seat.isCrowded && this.isFull(queue)) this.rest(queue); // then it looks whether others have taken it
     else processor.pump();
   }
 

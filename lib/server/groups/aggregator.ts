@@ -1,4 +1,4 @@
-import type { ClaimedSet } from '../../broker/groups.js';
+import type { ClaimedSet, GroupsWatch } from '../../broker/groups.js';
 import { ServerStateError } from '../../errors.js';
 import { QueuePasses } from '../loops/queue-passes.js';
 import { Aggregation } from './aggregation.js';
@@ -10,6 +10,8 @@ const MAX_SETS_PER_QUEUE = 10;
 const MAX_INTERVAL_MS = 7_000;
 /** The same where a group's size can make it due: no notice comes of that. */
 const MAX_INTERVAL_WITH_SIZE_MS = 1_000;
+/** Between two passes of a server that helps others. */
+const HELP_INTERVAL_MS = 5_000;
 /** More sets in one pass by hand are an endless loop. */
 const MAX_SETS_BY_HAND = 10_000;
 
@@ -25,7 +27,8 @@ export interface AggregatorOptions extends GroupServices {
 /**
  * Makes tasks of groups that are due. It sleeps until the next one is due, and never longer than
  * the shortest time in which a new group can become due: so it finds each in time. Only a group
- * that reaches its maximum size may wait up to a second.
+ * that reaches its maximum size may wait up to a second. Where others of the crew look, it only helps
+ * them while they have as many sets as one server works on.
  */
 export class Aggregator {
   private readonly aggregation: Aggregation;
@@ -33,6 +36,9 @@ export class Aggregator {
   private readonly running = new Map<Promise<void>, string>();
   private readonly interval: number;
   private readonly passes: QueuePasses<number | undefined>;
+  private readonly helpPasses: QueuePasses<void>;
+  /** By queue, while this server looks for groups. */
+  private readonly watches = new Map<string, GroupsWatch>();
   private wanting = false;
   private stopped = false;
   private closed = false;
@@ -40,7 +46,8 @@ export class Aggregator {
   constructor(private readonly options: AggregatorOptions) {
     this.aggregation = new Aggregation(options);
     const onError = (error: unknown) => options.events.emit('loopFailed', { loop: 'aggregator', error });
-    this.passes = new QueuePasses(options.clock, (queue) => this.claim(queue), onError);
+    this.passes = new QueuePasses(options.clock, (queue) => this.claim(queue, this.watchOf(queue)), onError);
+    this.helpPasses = new QueuePasses(options.clock, (queue) => this.help(queue), onError);
     const { policies } = options.groups;
     const times = policies.flatMap(({ gracePeriod, maxDelay }) => [gracePeriod, maxDelay || gracePeriod]);
     const shortest = policies.some(({ maxSize }) => maxSize > 0) ? MAX_INTERVAL_WITH_SIZE_MS : MAX_INTERVAL_MS;
@@ -51,9 +58,23 @@ export class Aggregator {
    * Starts what is due and does not wait for it. A queue that fails does not hold up the others.
    */
   async runOnce(): Promise<number> {
-    const { results, retryIn } = await this.passes.run(this.options.queues.names());
+    const queues = this.options.queues.names();
+    this.watchOnly(queues);
+    const { results, retryIn } = await this.passes.run(queues);
     const times = Array.from(results.values(), (time) => time ?? Infinity);
     return Math.min(this.interval, retryIn, Math.max(1, Math.min(...times)));
+  }
+
+  /** The same of a server that helps: others look for what is due. */
+  async helpOnce(): Promise<number> {
+    this.watchOnly([]);
+    const { retryIn } = await this.helpPasses.run(this.options.queues.names());
+    return Math.min(HELP_INTERVAL_MS, retryIn);
+  }
+
+  /** Others do it all. */
+  rest(): void {
+    this.watchOnly([]);
   }
 
   /** Makes tasks of all that is due now, and waits for them; for a server that was not started. */
@@ -95,6 +116,7 @@ export class Aggregator {
    */
   close(): void {
     this.closed = true;
+    this.watchOnly([]);
   }
 
   /** Resolves when nothing that was begun is under way. */
@@ -106,20 +128,49 @@ export class Aggregator {
    * Returns the milliseconds until a group of the queue is due; `undefined` also when the end of a
    * set starts the next pass.
    */
-  private async claim(queue: string): Promise<number | undefined> {
-    if (this.stopped) return undefined;
-    const limit = MAX_SETS_PER_QUEUE - [...this.running.values()].filter((other) => other === queue).length;
-    if (limit <= 0) {
-      this.wanting = true;
-      return undefined;
-    }
-    const { sets, nextDue } = await this.options.broker.groups.claimDueSets(queue, this.policies(queue), limit);
-    for (const set of sets) this.begin(set);
-    if (sets.length >= limit) {
-      this.wanting = true;
-      return undefined;
-    }
+  private async claim(queue: string, watch?: GroupsWatch): Promise<number | undefined> {
+    const limit = this.room(queue);
+    if (limit === 0) return undefined;
+    const { groups } = this.options.broker;
+    const { sets, nextDue } = await groups.claimDueSets(queue, this.policies(queue), limit, watch);
+    if (this.beginAll(sets, limit)) return undefined;
     return nextDue === undefined ? undefined : nextDue * 1000 - this.options.clock.now();
+  }
+
+  private async help(queue: string): Promise<void> {
+    const limit = this.room(queue);
+    if (limit === 0) return;
+    const { groups } = this.options.broker;
+    this.beginAll(await groups.helpToClaim(queue, this.policies(queue), limit, MAX_SETS_PER_QUEUE), limit);
+  }
+
+  /** How many sets may be claimed. Without room the end of one starts the next pass. */
+  private room(queue: string): number {
+    if (this.stopped) return 0;
+    const room = MAX_SETS_PER_QUEUE - [...this.running.values()].filter((other) => other === queue).length;
+    if (room <= 0) this.wanting = true;
+    return Math.max(0, room);
+  }
+
+  /** Returns whether the end of a set starts the next pass, as more may be due. */
+  private beginAll(sets: readonly ClaimedSet[], limit: number): boolean {
+    for (const set of sets) this.begin(set);
+    if (sets.length < limit) return false;
+    return (this.wanting = true);
+  }
+
+  private watchOf(queue: string): GroupsWatch {
+    let watch = this.watches.get(queue);
+    if (!watch) this.watches.set(queue, (watch = this.options.broker.groups.watchGroups(queue)));
+    return watch;
+  }
+
+  private watchOnly(queues: readonly string[]): void {
+    for (const [queue, watch] of this.watches) {
+      if (queues.includes(queue)) continue;
+      this.watches.delete(queue);
+      void watch.close();
+    }
   }
 
   private policies(queue: string) {

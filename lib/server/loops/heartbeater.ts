@@ -1,6 +1,5 @@
 import type { Broker } from '../../broker/broker.js';
-import { hostname } from 'node:os';
-import { randomUUID } from 'node:crypto';
+import type { ServerIdentity } from '../../broker/monitoring.js';
 import type { ServerProfile } from '../../broker/server-profile.js';
 import type { Clock } from '../../clock.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
@@ -26,13 +25,12 @@ export interface HeartbeaterOptions {
   readonly queues: QueueRegistry;
   readonly strictPriority: boolean;
   readonly server: PublishedServer;
+  readonly identity: ServerIdentity;
   readonly profile: () => ServerProfile;
 }
 
 /** Publishes this server and what it runs, so that `asynq server ls` and asynqmon show it. */
 export class Heartbeater {
-  readonly serverId = randomUUID();
-  private readonly host = hostname() || 'unknown-host';
   private readonly startTime: number;
   private profile = '';
   private profiledAt = -Infinity;
@@ -69,9 +67,7 @@ export class Heartbeater {
 
   private info(activeWorkerCount: number, status = this.options.server.status): ServerInfo {
     return {
-      host: this.host,
-      pid: process.pid,
-      serverId: this.serverId,
+      ...this.options.identity,
       concurrency: this.options.server.concurrency,
       queues: this.options.queues.priorities(),
       strictPriority: this.options.strictPriority,
@@ -86,9 +82,7 @@ export class Heartbeater {
     for (const task of this.options.queues.held()) {
       if (task.handlerSettled) continue;
       workers.push({
-        host: this.host,
-        pid: process.pid,
-        serverId: this.serverId,
+        ...this.options.identity,
         taskId: task.id,
         taskType: task.type,
         taskPayload: task.payload,

@@ -81,7 +81,7 @@ export class Recoverer {
     const leases = lost.map(({ lease }) => lease);
     const crashes = await this.lostServers.crashesOf(queue, leases, ending);
     return [
-      ...lost.map((task, index) => verdicts.leaseExpired(task, crashes[index]!)),
+      ...(await Promise.all(lost.map((task, index) => verdicts.leaseExpired(task, crashes[index]!)))),
       ...this.notHeld(queue, damaged).map((one) => verdicts.damaged(one, one.error)),
     ];
   }

@@ -9,7 +9,7 @@ import { TextCounter } from './text-counter.js';
 export class FileHandlers {
   /** The return value is the result of the task. It is kept for the retention of the task. */
   @TaskHandler(MeasureFile)
-  async measure(@Payload('path') path: string, @TaskCtx() { signal }: TaskContext): Promise<FileFacts> {
+  async measure(@Payload(MeasureFile, 'path') path: string, @TaskCtx() { signal }: TaskContext): Promise<FileFacts> {
     const digest = createHash('sha256');
     const counter = new TextCounter();
     try {

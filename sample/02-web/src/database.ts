@@ -25,7 +25,10 @@ function open(): SignupDatabase {
 
 function postgresPool(connectionString: string): pg.Pool {
   const pool = new pg.Pool({ connectionString });
-  pool.on('error', (error) => console.error(`PostgreSQL: ${error.message}`)); // an idle connection was lost
+  // A connection that is lost is an error of the pool, or of the client that is in use: without listeners it ends the process.
+  const log = (error: Error): void => console.error(`PostgreSQL: ${error.message}`);
+  pool.on('error', log);
+  pool.on('connect', (client) => client.on('error', log));
   return pool;
 }
 

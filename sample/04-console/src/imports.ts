@@ -9,7 +9,7 @@ const STEP = 100;
 export class Imports {
   /** Cancel one in the console: the signal ends the wait, with the reason that was given. */
   @TaskHandler(ImportRows)
-  async import(@Payload('rows') rows: number, @TaskCtx() task: TaskContext): Promise<{ imported: number }> {
+  async import(@Payload(ImportRows, 'rows') rows: number, @TaskCtx() task: TaskContext): Promise<{ imported: number }> {
     for (let done = 0; done < rows; done += STEP) {
       await wait(500, undefined, { signal: task.signal });
       await task.writeResult({ imported: done + STEP, of: rows });

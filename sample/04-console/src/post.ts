@@ -12,7 +12,7 @@ class MailboxError extends Error {
 @Injectable()
 export class Post {
   @TaskHandler(SendMail, { retryDelay: () => 5_000 })
-  async send(@Payload('to') to: string): Promise<{ accepted: string }> {
+  async send(@Payload(SendMail, 'to') to: string): Promise<{ accepted: string }> {
     await wait(20 + below(60));
     if (chance(6)) throw new MailboxError(`${to}: mailbox is full`);
     return { accepted: to };
@@ -20,7 +20,7 @@ export class Post {
 
   /** At most five per second in the whole fleet. A task that must wait uses up no retry. */
   @TaskHandler(DeliverWebhook, { rateLimit: { max: 5, per: '1s' }, retryDelay: (retried) => 3_000 * 2 ** retried })
-  async deliver(@Payload('url') url: string): Promise<void> {
+  async deliver(@Payload(DeliverWebhook, 'url') url: string): Promise<void> {
     await wait(50 + below(200));
     if (chance(40)) throw new Error(`${url} answered 503 Service Unavailable`);
   }

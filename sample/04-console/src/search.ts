@@ -12,7 +12,7 @@ export class Search {
   }
 
   @TaskHandler(UpdateIndex)
-  update(@Payload('skus') skus: string[]): { updated: number } {
+  update(@Payload(UpdateIndex, 'skus') skus: string[]): { updated: number } {
     return { updated: skus.length };
   }
 }

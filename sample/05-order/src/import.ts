@@ -41,12 +41,12 @@ export class Import {
   }
 
   @TaskHandler(ImportDone)
-  done(@Payload('file') file: string): void {
+  done(@Payload(ImportDone, 'file') file: string): void {
     say(`${file}: ${this.articles.size} articles are imported`);
   }
 
   @TaskHandler(ImportAlarm)
-  alarm(@Payload('file') file: string): void {
+  alarm(@Payload(ImportAlarm, 'file') file: string): void {
     say(`${file}: a row could not be imported`);
   }
 }

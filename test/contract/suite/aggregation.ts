@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import {
   AGGREGATION_SECONDS,
   type AggregationSet,
@@ -34,6 +34,59 @@ const lockKey = (driver: Driver, name: string): string =>
   new Keyspace(driver.broker.keyPrefix).queue('default').unique('t', Buffer.from(name));
 
 export function exerciseAggregation(it: DriverTest): void {
+  describe('claimDueSets with a watch', () => {
+    it('finds what it finds without, however the groups change', async ({ driver }) => {
+      const watch = driver.broker.groups.watchGroups('default');
+      const policy: GroupPolicy = { gracePeriod: 60, maxDelay: 90, maxSize: 3 };
+      const claimed: string[] = [];
+      const claimAll = async (): Promise<void> => {
+        for (;;) {
+          const { sets } = await driver.broker.groups.claimDueSets('default', () => policy, 40, watch);
+          claimed.push(...sets.map(({ group }) => group));
+          if (sets.length < 40) return;
+        }
+      };
+      const join = (first: number, last: number): Promise<unknown> =>
+        driver.enqueue(Array.from({ length: last - first }, (_, n) => request({ groupKey: `group ${first + n}` })));
+      await join(0, 250);
+      await claimAll();
+      for (const [first, last] of [
+        [0, 20],
+        [10, 30],
+        [240, 300],
+      ] as const) {
+        driver.clock.advance(25_000);
+        await join(first, last);
+        await vi.waitFor(async () => {
+          await claimAll();
+          expect((await claim(driver, policy, 0)).nextDue).toBeGreaterThan(driver.now);
+        });
+      }
+      const full = Array.from({ length: 10 }, (_, n) => `group ${10 + n}`);
+      const old = Array.from({ length: 210 }, (_, n) => `group ${30 + n}`);
+      expect(claimed.toSorted()).toEqual([...full, ...old].toSorted());
+      driver.clock.advance(15_000); // 90 s after the first have joined
+      await claimAll();
+      const first = [0, 20, 240].flatMap((from) => Array.from({ length: 10 }, (_, n) => `group ${from + n}`));
+      expect(claimed.slice(220).toSorted()).toEqual(first.toSorted());
+      await watch.close();
+    });
+  });
+
+  describe('helpToClaim', () => {
+    it('claims while enough sets are claimed by others, and all in time', async ({ driver }) => {
+      await driver.enqueue(Array.from({ length: 30 }, (_, n) => request({ groupKey: `group ${n}` })));
+      const help = (limit: number) => driver.broker.groups.helpToClaim('default', () => AT_ONCE, limit, 3);
+      expect(await help(10)).toEqual([]);
+      await claim(driver, {}, 2);
+      expect(await help(10)).toEqual([]);
+      await claim(driver, {}, 1);
+      const helped = [...(await help(10)), ...(await help(10)), ...(await help(10))];
+      expect(new Set(helped.map(({ group }) => group)).size).toBe(27);
+      expect((await driver.queue()).groupNames).toEqual([]);
+    });
+  });
+
   describe('claimDueSets', () => {
     it('takes a group that no task has joined for the grace period, and not a second before', async ({ driver }) => {
       await join(driver, 'g', 'a');

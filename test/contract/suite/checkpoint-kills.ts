@@ -39,6 +39,7 @@ async function work(driver: Driver, effects: Effects): Promise<boolean> {
   const attempt = {
     lease: task.lease,
     message: task.message,
+    isBare: undefined,
     aborted: undefined,
     isOver: false,
     signal: new AbortController().signal,

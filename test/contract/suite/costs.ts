@@ -13,7 +13,7 @@ function scopeOf(driver: Driver) {
   return {
     take: (...costs: number[]) => broker.limiting.takeCosts('scope', { max: 100, window: WINDOW }, costs),
     correct: (...corrections: CostCorrection[]) => broker.limiting.correctCosts('scope', WINDOW, corrections),
-    part: Math.floor(clock.now() / PART),
+    countedAt: clock.now(),
     pass: (milliseconds: number) => clock.advance(milliseconds),
   };
 }
@@ -21,12 +21,12 @@ function scopeOf(driver: Driver) {
 export function exerciseCosts(it: DriverTest): void {
   describe('costs of a scope', () => {
     it('never exceed their limit in a window', async ({ driver }) => {
-      const { take, pass, part } = scopeOf(driver);
-      expect(await take(40, 30)).toEqual({ granted: 2, retryIn: 0, part, least: 0 });
+      const { take, pass, countedAt } = scopeOf(driver);
+      expect(await take(40, 30)).toEqual({ granted: 2, retryIn: 0, countedAt, least: 0 });
       pass(PART);
-      expect(await take(30)).toEqual({ granted: 1, retryIn: 0, part: part + 1, least: 0 });
-      expect(await take(1)).toEqual({ granted: 0, retryIn: 40 * PART, part: part + 1, least: 1 });
-      pass(40 * PART - 1);
+      expect(await take(30)).toEqual({ granted: 1, retryIn: 0, countedAt: countedAt + PART, least: 0 });
+      expect(await take(1)).toEqual({ granted: 0, retryIn: 39 * PART, countedAt: countedAt + PART, least: 1 });
+      pass(39 * PART - 1);
       expect(await take(70)).toMatchObject({ granted: 0 });
       pass(1);
       expect(await take(70)).toMatchObject({ granted: 1, retryIn: 0 });
@@ -34,13 +34,18 @@ export function exerciseCosts(it: DriverTest): void {
     });
 
     it('are granted in their order, and say when the first that does not fit has room', async ({ driver }) => {
-      const { take, pass, part } = scopeOf(driver);
+      const { take, pass, countedAt } = scopeOf(driver);
       await take(30);
       pass(PART);
       await take(30);
       pass(PART);
       // The first two parts must leave the window before there is room for 90.
-      expect(await take(10, 90, 5)).toEqual({ granted: 1, retryIn: 40 * PART, part: part + 2, least: 90 });
+      expect(await take(10, 90, 5)).toEqual({
+        granted: 1,
+        retryIn: 39 * PART,
+        countedAt: countedAt + 2 * PART,
+        least: 90,
+      });
       pass(40 * PART);
       expect(await take(90)).toMatchObject({ granted: 1 });
     });
@@ -49,8 +54,8 @@ export function exerciseCosts(it: DriverTest): void {
       const { take, pass } = scopeOf(driver);
       await take(80);
       expect(await take(50)).toMatchObject({ granted: 0, least: 50 });
-      expect(await take(20)).toMatchObject({ granted: 0, retryIn: 41 * PART, least: 50 });
-      pass(41 * PART);
+      expect(await take(20)).toMatchObject({ granted: 0, retryIn: 40 * PART, least: 50 });
+      pass(40 * PART);
       expect(await take(20, 50)).toMatchObject({ granted: 0, retryIn: 100, least: 50 });
       expect(await take(50, 20)).toMatchObject({ granted: 2, least: 0 });
       expect(await take(20)).toMatchObject({ granted: 1 });
@@ -60,48 +65,48 @@ export function exerciseCosts(it: DriverTest): void {
       const { take, pass } = scopeOf(driver);
       await take(80);
       await take(50);
-      pass(41 * PART + 2_000);
+      pass(40 * PART + 2_000);
       expect(await take(20)).toMatchObject({ granted: 0 });
       pass(1);
       expect(await take(20)).toMatchObject({ granted: 1 });
     });
 
     it('are corrected: what was not spent is room at once, what was spent beyond counts', async ({ driver }) => {
-      const { take, correct, part } = scopeOf(driver);
+      const { take, correct, countedAt } = scopeOf(driver);
       await take(60, 40);
-      await correct({ part, by: -50 });
+      await correct({ countedAt, by: -50 });
       expect(await take(50)).toMatchObject({ granted: 1 });
-      await correct({ part, by: -20 }, { part, by: 30 });
+      await correct({ countedAt, by: -20 }, { countedAt, by: 30 });
       expect(await take(1)).toMatchObject({ granted: 0 });
     });
 
     it('above the limit after a correction hold others back until all of it has left the window', async ({
       driver,
     }) => {
-      const { take, correct, pass, part } = scopeOf(driver);
+      const { take, correct, pass, countedAt } = scopeOf(driver);
       await take(90);
       pass(PART);
-      await correct({ part, by: 100 });
-      pass(40 * PART);
+      await correct({ countedAt, by: 100 });
+      pass(39 * PART);
       expect(await take(10)).toMatchObject({ granted: 0, retryIn: PART }); // 90 have left, and 100 count
       pass(PART);
       expect(await take(10)).toMatchObject({ granted: 1 });
     });
 
     it('that have left the window are not given back to others', async ({ driver }) => {
-      const { take, correct, pass, part } = scopeOf(driver);
+      const { take, correct, pass, countedAt } = scopeOf(driver);
       await take(100);
-      pass(41 * PART);
+      pass(40 * PART);
       await take(100);
-      await correct({ part, by: -100 });
+      await correct({ countedAt, by: -100 });
       expect(await take(1)).toMatchObject({ granted: 0 });
     });
 
     it('keep what is noted for one that waits when they are corrected', async ({ driver }) => {
-      const { take, correct, part } = scopeOf(driver);
+      const { take, correct, countedAt } = scopeOf(driver);
       await take(80);
       await take(50);
-      await correct({ part, by: 5 });
+      await correct({ countedAt, by: 5 });
       expect(await take(10)).toMatchObject({ granted: 0, least: 50 });
     });
 
@@ -115,10 +120,10 @@ export function exerciseCosts(it: DriverTest): void {
     });
 
     it('are refused by a closed broker', async ({ driver }) => {
-      const { take, correct, part } = scopeOf(driver);
+      const { take, correct, countedAt } = scopeOf(driver);
       await driver.broker.close();
       await expect(take(1)).rejects.toThrow(ClosedError);
-      await expect(correct({ part, by: 1 })).rejects.toThrow(ClosedError);
+      await expect(correct({ countedAt, by: 1 })).rejects.toThrow(ClosedError);
     });
   });
 }

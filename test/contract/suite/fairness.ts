@@ -48,6 +48,60 @@ export function exerciseFairness(it: DriverTest): void {
       expect([scheduled, pending]).toEqual([[], []]);
     });
 
+    /** A task of the key b that sleeps until a signal comes; nothing else is there. */
+    const fallAsleep = async (driver: Driver): Promise<void> => {
+      beFair(driver);
+      await driver.enqueue(tasksOf('b', 1));
+      const [b] = await driver.take(2);
+      const awaits = [{ signal: 'go', n: 1 }];
+      await driver.settle({ kind: 'sleep', lease: b!.lease, wakeAt: driver.now + 600, awaits });
+      expect(await driver.take(1)).toEqual([]);
+    };
+    const wake = async ({ broker, clock }: Driver): Promise<void> => {
+      expect(await broker.checkpoints.signal('default', 'b-1', 'go', Buffer.alloc(0))).toBe('stored');
+      clock.advance(1);
+    };
+    const takeOneByOne = async (driver: Driver, count: number): Promise<string[]> => {
+      const order: string[] = [];
+      for (let i = 0; i < count; i++) order.push(...ids(await driver.take(1)));
+      return order;
+    };
+
+    it('has a task that a signal wakes come before those that come to its key later', async ({ driver }) => {
+      await fallAsleep(driver);
+      await driver.enqueue(tasksOf('b', 1, {}, 2));
+      driver.clock.advance(1);
+      await wake(driver);
+      await driver.enqueue(tasksOf('b', 2, {}, 3));
+      expect(await takeOneByOne(driver, 5)).toEqual(['b-2', 'b-1', 'b-3', 'b-4']);
+    });
+
+    it('has a task that a signal wakes come before keys that come later', async ({ driver }) => {
+      await fallAsleep(driver);
+      await wake(driver);
+      await driver.enqueue(tasksOf('a', 2));
+      expect(await takeOneByOne(driver, 4)).toEqual(['b-1', 'a-1', 'a-2']);
+    });
+
+    it('has due tasks come in their order, before those that come to their key later', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue(tasksOf('b', 1, {}, 4).map(({ message }) => ({ message, processAt: driver.now + 4 })));
+      await driver.enqueue(tasksOf('b', 2, {}, 5).map(({ message }) => ({ message, processAt: driver.now + 5 })));
+      driver.clock.advance(6_000);
+      await driver.broker.maintenance.forward('default');
+      driver.clock.advance(1);
+      await driver.enqueue(tasksOf('b', 3));
+      expect(await takeOneByOne(driver, 7)).toEqual(['b-4', 'b-5', 'b-6', 'b-1', 'b-2', 'b-3']);
+    });
+
+    it('has tasks without a key come before keys that come later', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue([request({ id: 'n-1' }), request({ id: 'n-2' })]);
+      driver.clock.advance(1);
+      await driver.enqueue(tasksOf('b', 2));
+      expect(await takeOneByOne(driver, 5)).toEqual(['n-1', 'n-2', 'b-1', 'b-2']);
+    });
+
     it('gives the same shares to a call that takes many', async ({ driver }) => {
       beFair(driver);
       await driver.enqueue([...tasksOf('a', 50), ...tasksOf('b', 50), ...tasksOf('c', 2)]);

@@ -51,14 +51,18 @@ export function exerciseLimiting(it: DriverTest): void {
       expect(await take(driver, limits)).toMatchObject({
         tasks: { length: 3 },
         backlog: 7,
-        limitedFor: 40 * SLICE - 1,
+        limitedFor: 39 * SLICE - 1,
       });
-      driver.clock.advance(40 * SLICE - 2);
+      driver.clock.advance(39 * SLICE - 2);
       expect(await take(driver, limits)).toMatchObject({ tasks: [], limitedFor: 1 });
       driver.clock.advance(1); // the first two no longer count, and with them went their time
-      expect(await take(driver, limits)).toMatchObject({ tasks: { length: 2 }, backlog: 5, limitedFor: SLICE });
-      driver.clock.advance(SLICE);
-      expect(await take(driver, limits)).toMatchObject({ tasks: { length: 3 }, backlog: 2, limitedFor: 40 * SLICE });
+      expect(await take(driver, limits)).toMatchObject({ tasks: { length: 2 }, backlog: 5, limitedFor: SLICE + 1 });
+      driver.clock.advance(SLICE + 1);
+      expect(await take(driver, limits)).toMatchObject({
+        tasks: { length: 3 },
+        backlog: 2,
+        limitedFor: 39 * SLICE - 1,
+      });
       driver.clock.advance(WINDOW * 3);
       expect(await take(driver, limits)).toMatchObject({ tasks: { length: 2 }, backlog: 0, limitedFor: 0 });
     });
@@ -160,6 +164,35 @@ export function exerciseLimiting(it: DriverTest): void {
       expect(await broker.limiting.acquireTokens('scope', 1, now + 60, ['d', 'b'])).toEqual([false, true]);
     });
 
+    it('pass to another holder with a new deadline, however often the call is made', async ({ driver }) => {
+      const { broker, clock, now } = driver;
+      await acquire(broker, 'scope', 'a', 1, now + 5);
+      const moves = [
+        { from: 'a', to: 'b' },
+        { from: 'nobody', to: 'c' },
+      ];
+      expect(await broker.limiting.moveTokens('scope', now + 9, moves)).toEqual([true, false]);
+      expect(await broker.limiting.moveTokens('scope', now + 9, moves)).toEqual([true, false]);
+      expect(await broker.obstacles.heldTokens('scope')).toEqual({
+        count: 1,
+        holders: [{ holder: 'b', until: now + 9 }],
+      });
+      clock.advance(9_000);
+      expect(await acquire(broker, 'scope', 'd', 1, now + 60)).toBe(false);
+      clock.advance(1_000);
+      expect(await acquire(broker, 'scope', 'd', 1, now + 60)).toBe(true);
+    });
+
+    it('are asked for by one server at a time, for three seconds', async ({ driver }) => {
+      const { limiting } = driver.broker;
+      expect(await limiting.tokenRequest('scope')).toBeUndefined();
+      expect(await limiting.requestToken('scope', 'one')).toBe(true);
+      expect(await limiting.requestToken('scope', 'other')).toBe(false);
+      expect(await limiting.requestToken('scope', 'one')).toBe(true);
+      expect(await limiting.requestToken('ü {b}:c', 'other')).toBe(true);
+      expect(await limiting.tokenRequest('scope')).toBe('one');
+    });
+
     it('are refused by a closed broker', async ({ driver }) => {
       const { broker, now } = driver;
       await broker.close();
@@ -174,13 +207,48 @@ export function exerciseLimiting(it: DriverTest): void {
     it('never exceed their limit in a window, whoever asks', async ({ driver }) => {
       const { broker, clock } = driver;
       clock.moveTo(Math.ceil(clock.now() / WINDOW) * WINDOW);
-      expect(await broker.limiting.takeStarts('scope', limit, 2)).toEqual({ granted: 2, retryIn: 0 });
+      expect(await broker.limiting.takeStarts('scope', limit, 2)).toEqual({
+        granted: 2,
+        retryIn: 0,
+        countsFor: WINDOW,
+        left: 3,
+        countedAt: clock.now(),
+      });
       clock.advance(SLICE + 1);
-      expect(await broker.limiting.takeStarts('scope', limit, 9)).toEqual({ granted: 3, retryIn: 40 * SLICE - 1 });
-      clock.advance(40 * SLICE - 2);
-      expect(await broker.limiting.takeStarts('scope', limit, 1)).toEqual({ granted: 0, retryIn: 1 });
+      expect(await broker.limiting.takeStarts('scope', limit, 9)).toEqual({
+        granted: 3,
+        retryIn: 39 * SLICE - 1,
+        countsFor: WINDOW,
+        left: 0,
+        countedAt: clock.now(),
+      });
+      clock.advance(39 * SLICE - 2);
+      expect(await broker.limiting.takeStarts('scope', limit, 1)).toEqual({
+        granted: 0,
+        retryIn: 1,
+        countsFor: 0,
+        left: 0,
+        countedAt: 0,
+      });
       clock.advance(1);
-      expect(await broker.limiting.takeStarts('scope', limit, 2)).toEqual({ granted: 2, retryIn: 0 });
+      expect(await broker.limiting.takeStarts('scope', limit, 2)).toMatchObject({ granted: 2, retryIn: SLICE + 1 });
+    });
+
+    it('are given back when the tasks do not start', async ({ driver }) => {
+      const { limiting } = driver.broker;
+      const { countedAt } = await limiting.takeStarts('scope', limit, 5);
+      await limiting.correctCosts('scope', WINDOW, [{ countedAt, by: -2 }]);
+      expect(await limiting.takeStarts('scope', limit, 5)).toMatchObject({ granted: 2 });
+    });
+
+    it('count from the latest time at which they may begin', async ({ driver }) => {
+      const { broker, clock } = driver;
+      const late = { ...limit, allowance: 500 };
+      expect(await broker.limiting.takeStarts('scope', late, 5)).toMatchObject({ granted: 5, left: 0 });
+      clock.advance(WINDOW);
+      expect(await broker.limiting.takeStarts('scope', late, 1)).toMatchObject({ granted: 0 });
+      clock.advance(500);
+      expect(await broker.limiting.takeStarts('scope', late, 1)).toMatchObject({ granted: 1 });
     });
 
     it('are counted by scope and by window', async ({ driver }) => {
@@ -263,6 +331,21 @@ export function exerciseLimiting(it: DriverTest): void {
       await deferAll(driver);
       const times = (await driver.queue()).retry.map(([, time]) => time - driver.now);
       expect(times).toEqual([
+        ...Array<number>(10).fill(60),
+        ...Array<number>(10).fill(61),
+        ...Array<number>(5).fill(62),
+      ]);
+    });
+
+    it('are delayed longer the more of them there are in all waitlists, as with a limit for each of many keys', async ({
+      driver,
+    }) => {
+      for (let index = 0; index < 25; index++) await driver.add();
+      const { tasks } = await driver.broker.consumer.exchange('default', { settle: [], take: 25 });
+      const settle = tasks.map(({ lease }, index): Settlement => ({ kind: 'wait', lease, waitlist: `key${index}` }));
+      await driver.broker.consumer.exchange('default', { settle, take: 0 });
+      const times = (await driver.queue()).retry.map(([, time]) => time - driver.now);
+      expect(times.toSorted()).toEqual([
         ...Array<number>(10).fill(60),
         ...Array<number>(10).fill(61),
         ...Array<number>(5).fill(62),

@@ -128,6 +128,18 @@ export function exerciseListing(it: DriverTest): void {
       ]);
     });
 
+    it('has the progress of active tasks, and nothing else that their handlers said', async ({ driver }) => {
+      const task = await driver.takeNew({ id: 'a', retention: 60 });
+      await driver.broker.notes.write(task.lease, { progress: '[1,0.5,"half"]', fresh: false, pieces: [] });
+      await driver.takeNew({ id: 'b' });
+      const list = async (state: 'active' | 'completed') =>
+        (await driver.broker.listing.listTasks('default', { state, size: 5 })).tasks.map(({ notes }) => notes);
+      const said = { progress: '[1,0.5,"half"]', log: [], logDropped: 0, chunks: [] };
+      expect(await list('active')).toEqual([said, undefined]);
+      await driver.settle(completion(task, driver.now + 60));
+      expect(await list('completed')).toEqual([undefined]);
+    });
+
     it('ends exactly at the end', async ({ driver }) => {
       await addAll(driver, IDS.slice(0, 4));
       await addAll(driver, ['p', 'q', 'r', 's'], driver.now + 60);

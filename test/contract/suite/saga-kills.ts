@@ -6,6 +6,7 @@ import { SkipRetry } from '../../../lib/errors.js';
 import { AsynqEvents } from '../../../lib/events/events.js';
 import { ActiveTask, type Verdict } from '../../../lib/server/attempt/active-task.js';
 import type { SingleHandlerEntry } from '../../../lib/server/attempt/handler.js';
+import { AttemptHistory } from '../../../lib/server/attempt/attempt-history.js';
 import { Hooks } from '../../../lib/server/attempt/hooks.js';
 import { Mux } from '../../../lib/server/attempt/mux.js';
 import { Results } from '../../../lib/server/attempt/results.js';
@@ -73,7 +74,8 @@ async function work(driver: Driver, session: LinkSession, saga: Saga, queue: str
   const saved: SingleHandlerEntry = { pattern: 'saga', handle: (task) => saga.handle(task), steps: {} };
   const entry = queue === 'other' ? { pattern: 'invoice', handle: () => saga.invoice() } : withSteps(saved);
   const mux = new Mux([entry]);
-  const verdicts = new Verdicts({ clock, events, mux, services, hooks: new Hooks({}, events), maxCrashes: 3 });
+  const history = new AttemptHistory({ clock, server: 'host:1:id', most: 10 });
+  const verdicts = new Verdicts({ clock, events, mux, services, history, hooks: new Hooks({}, events), maxCrashes: 3 });
   const task = new ActiveTask(services, leased, clock.now());
   task.handler = entry;
   let verdict: Verdict;
@@ -84,7 +86,7 @@ async function work(driver: Driver, session: LinkSession, saga: Saga, queue: str
     verdict = verdicts.failure(task, error);
   }
   session.took(await driver.exchange([verdict.settlement], 0, queue));
-  await session.relay();
+  await session.relay(2); // whatever goes between the queues comes twice
   return true;
 }
 

@@ -13,6 +13,12 @@ function firing(scheduledFor: number, changes: Partial<Firing> = {}): Firing {
   return { ...common, scheduledFor, request: request(), ...changes };
 }
 
+const dealt = (status: FiringReply['status'], time: number): FiringReply => ({
+  status,
+  handledUntil: time,
+  lastFiredAt: time,
+});
+
 const entry = (id: string): SchedulerEntry => ({
   id,
   spec: '@daily',
@@ -94,26 +100,20 @@ export function exerciseScheduling(it: DriverTest): void {
   describe('a planned time', () => {
     it('is handled once, and no earlier time after it', async ({ driver }) => {
       const { now } = driver;
-      expect(await fire(driver, now + 2)).toEqual({ status: 'enqueued', handledUntil: now + 2 });
+      expect(await fire(driver, now + 2)).toEqual(dealt('enqueued', now + 2));
       await expectUnchanged(driver, async () => {
-        expect(await fire(driver, now + 2)).toEqual({ status: 'past', handledUntil: now + 2 });
-        expect(await fire(driver, now + 1)).toEqual({ status: 'past', handledUntil: now + 2 });
+        expect(await fire(driver, now + 2)).toEqual(dealt('past', now + 2));
+        expect(await fire(driver, now + 1)).toEqual(dealt('past', now + 2));
       });
-      expect(await fire(driver, now + 3)).toEqual({ status: 'enqueued', handledUntil: now + 3 });
+      expect(await fire(driver, now + 3)).toEqual(dealt('enqueued', now + 3));
       expect((await driver.queue()).pending).toHaveLength(2);
     });
 
     it('returns the same when the reply was lost and the call is sent again', async ({ driver }) => {
       const again = firing(driver.now + 1);
-      expect(await driver.broker.scheduling.fire('default', again)).toEqual({
-        status: 'enqueued',
-        handledUntil: driver.now + 1,
-      });
+      expect(await driver.broker.scheduling.fire('default', again)).toEqual(dealt('enqueued', driver.now + 1));
       await expectUnchanged(driver, async () => {
-        expect(await driver.broker.scheduling.fire('default', again)).toEqual({
-          status: 'enqueued',
-          handledUntil: driver.now + 1,
-        });
+        expect(await driver.broker.scheduling.fire('default', again)).toEqual(dealt('enqueued', driver.now + 1));
       });
     });
 
@@ -164,14 +164,8 @@ export function exerciseScheduling(it: DriverTest): void {
       const uniqueKey = 'asynq:{default}:unique:u:';
       const unique = () => request({ uniqueKey, id: 'u' }, { uniqueTtl: 60 });
       expect((await fire(driver, now + 1, { request: unique() })).status).toBe('enqueued');
-      expect(await fire(driver, now + 2, { request: unique() })).toEqual({
-        status: 'duplicate',
-        handledUntil: now + 2,
-      });
-      expect(await fire(driver, now + 3, { request: request({ id: 'u' }) })).toEqual({
-        status: 'conflict',
-        handledUntil: now + 3,
-      });
+      expect(await fire(driver, now + 2, { request: unique() })).toEqual(dealt('duplicate', now + 2));
+      expect(await fire(driver, now + 3, { request: request({ id: 'u' }) })).toEqual(dealt('conflict', now + 3));
       expect((await fire(driver, now + 3)).status).toBe('past');
       expect((await driver.queue()).pending).toEqual(['u']);
     });
@@ -223,6 +217,73 @@ export function exerciseScheduling(it: DriverTest): void {
         }),
         { numRuns: 25 },
       );
+    });
+  });
+
+  describe('a pause', () => {
+    const pause = ({ broker }: Driver) => broker.scheduling.pauseSchedule('default', 'e');
+    const resume = ({ broker }: Driver) => broker.scheduling.resumeSchedule('default', 'e');
+    const read = ({ broker }: Driver) => broker.scheduling.readPause('default', 'e');
+
+    it('needs an entry that a process has opened', async ({ driver }) => {
+      await expectUnchanged(driver, async () => {
+        expect(await pause(driver)).toBe('unknown');
+        expect(await resume(driver)).toBe('unknown');
+        expect(await read(driver)).toEqual({ known: false, pausedAt: undefined });
+      });
+      await open(driver);
+      expect(await read(driver)).toEqual({ known: true, pausedAt: undefined });
+      expect(await resume(driver)).toBe('same');
+    });
+
+    it('has planned times dealt with, without a task, and keeps its begin', async ({ driver }) => {
+      const { now } = driver;
+      await open(driver);
+      await fire(driver, now + 1);
+      expect(await pause(driver)).toBe('changed');
+      driver.clock.advance(5_000);
+      expect(await pause(driver)).toBe('same');
+      expect(await read(driver)).toEqual({ known: true, pausedAt: now });
+      const paused = { status: 'paused', handledUntil: now + 5, lastFiredAt: now + 1 };
+      const again = firing(now + 5);
+      expect(await driver.broker.scheduling.fire('default', again)).toEqual(paused);
+      await expectUnchanged(driver, async () => {
+        expect(await driver.broker.scheduling.fire('default', again)).toEqual(paused);
+        expect(await fire(driver, now + 5)).toEqual({ ...paused, status: 'past' });
+      });
+      expect((await driver.queue()).pending).toHaveLength(1);
+    });
+
+    it('ends for times after the resume only, and outlives another spec', async ({ driver }) => {
+      const { now } = driver;
+      await open(driver);
+      await pause(driver);
+      driver.clock.advance(60_000);
+      await open(driver, 'new');
+      expect(await read(driver)).toEqual({ known: true, pausedAt: now });
+      expect(await resume(driver)).toBe('changed');
+      expect(await resume(driver)).toBe('same');
+      expect(await read(driver)).toEqual({ known: true, pausedAt: undefined });
+      driver.clock.advance(60_000);
+      expect((await fire(driver, now + 60)).status).toBe('past');
+      expect((await fire(driver, now + 61)).status).toBe('enqueued');
+    });
+
+    it('skips what was planned before the resume, however late it is dealt with', async ({ driver }) => {
+      const { now } = driver;
+      await open(driver);
+      await pause(driver);
+      driver.clock.advance(60_000);
+      await resume(driver);
+      for (const time of [now + 1, now + 60]) expect((await fire(driver, time)).status).toBe('paused');
+      expect(await fire(driver, now + 61)).toEqual(dealt('enqueued', now + 61));
+    });
+
+    it('is of one entry', async ({ driver }) => {
+      const { now } = driver;
+      await open(driver);
+      await pause(driver);
+      expect((await fire(driver, now + 1, { entry: 'other' })).status).toBe('enqueued');
     });
   });
 

@@ -30,6 +30,13 @@ async function calling(driver: Driver, queue: string) {
   return { session, parent, one, id: parent.lease.id };
 }
 
+/** The keeper of a place finds parcels that nobody has carried, and carries them; what they cause is lost. */
+async function carryFrom({ links }: LinkSession, place: string): Promise<void> {
+  const { parcels } = await links.keep(place, 0);
+  for (const parcel of parcels) await links.deliver(parcel.to, [parcel]);
+  for (const parcel of parcels) await links.acknowledge(place, [parcel]);
+}
+
 const SUCCESS = { pay: '{"ok":true}\nresult' };
 
 export function exerciseStepCalls(it: DriverTest): void {
@@ -113,6 +120,120 @@ export function exerciseStepCalls(it: DriverTest): void {
       expect(await answers(driver, parent)).toEqual(SUCCESS);
     });
 
+    it.for(QUEUES)('in queue %s runs once, however late anything comes again', async (queue, { driver }) => {
+      const { session, one, id, parent } = await calling(driver, queue);
+      let runs = 0;
+      /** All that was ever sent comes again, the last first. */
+      const again = async (): Promise<void> => {
+        for (const parcel of session.sent.toReversed()) session.took(await session.links.deliver(parcel.to, [parcel]));
+        await session.relay();
+        runs += (await driver.queue(queue)).pending.filter((pending) => pending === one.id).length;
+      };
+      await session.relay();
+      await again();
+      expect(runs).toBe(1);
+      await session.runNext('done', queue);
+      await again();
+      const [caller] = await driver.take();
+      expect(caller?.lease.id).toBe(id);
+      await again();
+      await driver.settle({ kind: 'sleep', lease: caller!.lease, wakeAt: driver.now + 5 });
+      await again();
+      expect(await driver.stateOf(id)).toBe('scheduled'); // it waits for something else now
+      driver.clock.advance(5_000);
+      await driver.broker.maintenance.forward('default');
+      await driver.settle(done((await driver.take())[0]!));
+      await again();
+      driver.clock.advance(30 * 86_400_000);
+      await again();
+      expect(runs).toBe(1);
+      expect(await answers(driver, parent)).toEqual({});
+      await session.keep();
+      expect(await driver.world.dump()).toMatchObject({ default: { tasks: {}, scheduled: [], pending: [] } });
+    });
+
+    it('is created once by whoever is first, when its parcels are overtaken', async ({ driver }) => {
+      const { session, one } = await calling(driver, 'other');
+      const { links } = session;
+      let round = session.sent.slice();
+      session.lose();
+      /** What two processes have carried at the same time, step by step. */
+      while (round.length > 0) {
+        const next = [];
+        for (const parcel of [...round, ...round.toReversed()]) {
+          next.push(...(await links.deliver(parcel.to, [parcel])).parcels);
+        }
+        session.sent.push(...next);
+        round = next;
+      }
+      await session.relay();
+      const { pending } = await driver.queue('other');
+      expect(pending).toEqual([one.id]);
+    });
+
+    it('is created when it is asked for, if that was lost, and does not count as deleted', async ({ driver }) => {
+      const { session, one, id, parent } = await calling(driver, 'other');
+      for (const carried of [0, 1, 2]) {
+        // Nobody has carried the rest of it yet.
+        session.lose();
+        for (let n = 0; n < carried; n++) for (const place of ['default', 'other']) await carryFrom(session, place);
+        session.lose();
+        driver.clock.advance(600_000);
+        await driver.broker.maintenance.forward('default');
+        const [caller] = await driver.take();
+        session.took((await driver.broker.checkpoints.call(caller!.lease, [ask(one)]))!);
+        const awaits = [{ answer: 'pay' }];
+        await driver.settle({ kind: 'sleep', lease: caller!.lease, wakeAt: driver.now + 600, awaits });
+      }
+      await session.relay();
+      await session.keep();
+      expect(await answers(driver, parent)).toEqual({});
+      expect((await driver.queue('other')).pending).toEqual([one.id]);
+      await session.runNext('done', 'other');
+      await session.relay();
+      expect(await answers(driver, parent)).toEqual(SUCCESS);
+      expect(await driver.stateOf(id)).toBe('pending');
+    });
+
+    it('is called again by a handler that sleeps until the answer, when nothing is stored of its step', async ({
+      driver,
+    }) => {
+      const parent = await driver.takeNew();
+      const awaits = [{ answer: 'pay' }, { answer: 'pay##2' }];
+      await driver.settle({ kind: 'sleep', lease: parent.lease, wakeAt: driver.now + 600, awaits });
+      expect(await driver.stateOf(parent.lease.id)).toBe('pending');
+    });
+
+    it.for(QUEUES)(
+      'in queue %s answers alone, and not what an earlier task of the id had called',
+      async (queue, { driver }) => {
+        const { session, id } = await calling(driver, queue);
+        await session.relay();
+        const earlier = await driver.takeOne(queue);
+        await session.act('delete', id);
+        const again = await driver.takeNew({ id });
+        await session.end(earlier, 'done');
+        await session.relay();
+        session.took((await driver.broker.checkpoints.call(again.lease, [call(again, queue)]))!);
+        await session.relay();
+        expect(await answers(driver, again)).toEqual({});
+        await session.runNext('archive', queue);
+        await session.relay();
+        expect(JSON.parse((await answers(driver, again))['pay']!)).toEqual({ ok: false, why: 'boom' });
+      },
+    );
+
+    it('has failed for the first reason', async ({ driver }) => {
+      const { session, id, parent } = await calling(driver, 'other');
+      await session.relay();
+      await session.runNext('archive', 'other');
+      await session.relay();
+      await session.act('delete', `${id}~pay`, 'other');
+      await session.relay();
+      await session.keep();
+      expect(JSON.parse((await answers(driver, parent))['pay']!)).toEqual({ ok: false, why: 'boom' });
+    });
+
     it('is asked for: one that is gone has failed, one that is there answers when it ends', async ({ driver }) => {
       const parent = await driver.takeNew();
       const session = new LinkSession(driver);
@@ -160,8 +281,8 @@ export function exerciseStepCalls(it: DriverTest): void {
       expect(await driver.broker.checkpoints.call(parent.lease, [one])).toBeUndefined();
       expect((await driver.queue('other')).pending).toEqual([]);
       const { session, id } = await calling(driver, 'other');
-      await session.act('delete', id);
       await session.relay();
+      await session.act('delete', id);
       await session.runNext('done', 'other');
       await session.relay();
       expect((await driver.queue()).tasks).toEqual({});

@@ -315,7 +315,7 @@ function exerciseRetry(it: DriverTest): void {
     await session.settle('a', 'archive');
     await session.deliverOnly();
     session.took(await session.workflows.retry('default', 'wf:1'));
-    await session.deliverOnly();
+    await session.carryOnly();
     await session.fail('a', 'again');
     expect(await session.states()).toEqual(['failed', 'a:failed']);
     expect((await session.step('a')).error).toBe('again');

@@ -30,6 +30,43 @@ export function exerciseRunLosses(it: DriverTest): void {
       await session.expectNothingLeft();
     });
 
+    it('come again when all is over, does nothing twice', async ({ driver }) => {
+      const session = new RunSession(driver);
+      await session.begin(STEPS);
+      const again = async (): Promise<void> => {
+        for (const parcel of session.sent.toReversed()) session.took(await session.links.deliver(parcel.to, [parcel]));
+        await session.relay();
+      };
+      for (const name of ['a', 'b', 'c', 'd']) {
+        await again();
+        await session.settle(name);
+        await again();
+      }
+      expect(await session.states()).toEqual(END);
+      expect([...(await driver.take(5)), ...(await driver.take(5, 'one')), ...(await driver.take(5, 'two'))]).toEqual(
+        [],
+      );
+      await session.expectNothingLeft();
+      await again();
+      expect([...(await driver.take(5)), ...(await driver.take(5, 'one')), ...(await driver.take(5, 'two'))]).toEqual(
+        [],
+      );
+    });
+
+    it('come again when its failed step has been run again, does that once', async ({ driver }) => {
+      const session = new RunSession(driver);
+      await session.start(STEPS);
+      await session.fail('a');
+      session.took(await session.workflows.retry('default', 'wf:1'));
+      await session.relay();
+      await session.finish('a');
+      for (const parcel of session.sent.toReversed()) session.took(await session.links.deliver(parcel.to, [parcel]));
+      await session.relay();
+      expect(await driver.take(5, 'one')).toEqual([]);
+      await session.finish('b', 'c', 'd');
+      expect(await session.states()).toEqual(END);
+    });
+
     it('are all lost goes on by the passes of the keeper', async ({ driver }) => {
       const session = new RunSession(driver);
       await session.begin(STEPS);

@@ -2,6 +2,7 @@ import type { InMemoryBroker } from 'nestjs-asynq/testing';
 import { createHash } from 'node:crypto';
 import { bytesCodec } from 'nestjs-asynq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
+import { encodeOccurrence } from '../../../lib/event-streams/fleet-event.js';
 import { arrangeEveryState } from '../../support/every-state.js';
 import { startConsole, type TestConsole } from '../console.js';
 
@@ -40,6 +41,36 @@ describe('routes that asynqmon does not have', () => {
       });
       expect(await post('tasks', { type: 'email', on_expiry: 'delete' })).toMatchObject({ status: 400 });
       expect(await post('tasks', { ...expiring, task_id: 'x', group: 'g' })).toMatchObject({ status: 400 });
+    });
+
+    it('suggests the types of handlers and of recent tasks, each with a task', async () => {
+      await broker.monitoring.writeServerState(
+        {
+          host: 'h',
+          pid: 1,
+          serverId: 's',
+          concurrency: 1,
+          queues: { default: 1 },
+          strictPriority: false,
+          status: 'active',
+          startTime: 0,
+          activeWorkerCount: 0,
+        },
+        [],
+        60,
+      );
+      const handlers = ['image:', 'email:pending'].map((pattern) => ({ pattern }));
+      await broker.monitoring.writeServerProfile(
+        { host: 'h', pid: 1, serverId: 's' },
+        { handlers, queues: {}, aggregates: false },
+        60,
+      );
+      broker.clock.advance(2_000);
+      const { types } = await web.get<{ types: object[] }>('queues/default/task_types');
+      expect(types).toContainEqual({ type: 'image:', handled: true, task_id: null });
+      expect(types).toContainEqual({ type: 'email:pending', handled: true, task_id: 'pending' });
+      expect(types).toContainEqual({ type: 'email:archived', handled: false, task_id: 'archived' });
+      expect(await web.get('queues/never-used/task_types')).toEqual({ types: [], scanned: 0 });
     });
 
     it('takes every option of a task', async () => {
@@ -290,6 +321,68 @@ describe('routes that asynqmon does not have', () => {
       expect((await get('scheduler_entries/cut/payload')).text).toBe('x'.repeat(500));
       expect((await get('scheduler_entries/nobody')).status).toBe(404);
     });
+  });
+
+  test('durations by type are of the newest finished attempts in the event stream', async () => {
+    broker.clock.advance(2_000);
+    expect(await web.get('durations')).toEqual({ types: [], attempts: 0, from: null, to: null });
+    const write = (type: string, duration: number, more: object = {}) => {
+      const task = { id: 't', type, queue: 'low' };
+      const details = { outcome: 'done', duration, retried: 0, maxRetry: 3, ...more };
+      return encodeOccurrence({ names: ['finished'], task, details } as never, 'h:1');
+    };
+    const entries = [
+      ...Array.from({ length: 100 }, (_, index) => write('quick', index + 1)),
+      write('slow', 5_000, { outcome: 'retry' }),
+      write('slow', 9_000, { outcome: 'requeued' }),
+      write('slow', 9_000, { outcome: 'lost' }),
+      encodeOccurrence(
+        { names: ['started'], task: { id: 't', type: 'slow', queue: 'low' }, details: {} } as never,
+        'h',
+      ),
+      Buffer.from('of another version'),
+    ];
+    await broker.events.appendEvents('events', entries, { most: 1_000 });
+    broker.clock.advance(2_000);
+    const found = { attempts: 101, from: expect.any(String), to: expect.any(String) };
+    expect(await web.get('durations?queue=low')).toEqual({
+      ...found,
+      types: [
+        { type: 'slow', queue: 'low', attempts: 1, failed: 1, p50_ms: 5_000, p95_ms: 5_000, longest_ms: 5_000 },
+        { type: 'quick', queue: 'low', attempts: 100, failed: 0, p50_ms: 50, p95_ms: 95, longest_ms: 100 },
+      ],
+    });
+    expect(await web.get('durations?queue=other')).toMatchObject({ types: [], attempts: 0 });
+  });
+
+  test('a queue has up to 90 days, and 10 unless more are asked for', async () => {
+    const days = async (query: string) =>
+      (await web.get<{ history: object[] }>(`queues/default${query}`)).history.length;
+    expect([await days(''), await days('?days=90'), await days('?days=900')]).toEqual([10, 90, 90]);
+  });
+
+  test('a schedule is paused and resumed, unless a Go scheduler has it', async () => {
+    const common = {
+      spec: '@daily',
+      taskType: 'report',
+      taskPayload: Buffer.alloc(0),
+      enqueueOptions: ['Queue("low")'],
+    };
+    const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
+    const entries = ['ours', 'go'].map((id) => ({ id, ...common, ...times }));
+    await broker.scheduling.writeSchedulerEntries('s', entries, 60);
+    await broker.scheduling.openSchedule('low', 'ours', '@daily', 60);
+    const change = (path: string) => web.api('POST', `scheduler_entries/${path}`);
+    const pausedAt = async () => (await web.get<{ paused_at: string | null }>('scheduler_entries/ours')).paused_at;
+    expect(await change('ours:pause')).toMatchObject({ status: 204 });
+    expect(Date.parse((await pausedAt())!)).toBe(Math.floor(broker.clock.now() / 1000) * 1000);
+    expect(await change('ours:pause')).toMatchObject({ status: 204 });
+    expect(await change('ours:resume')).toMatchObject({ status: 204 });
+    broker.clock.advance(2_000);
+    expect(await pausedAt()).toBe(null);
+    expect(await change('go:pause')).toMatchObject({ status: 404, text: expect.stringContaining('knows no pause') });
+    expect(await change('nobody:pause')).toMatchObject({ status: 404 });
+    expect(await web.get('scheduler_entries/go')).toMatchObject({ can_pause: false });
   });
 
   test('reschedule takes a time or a delay', async () => {

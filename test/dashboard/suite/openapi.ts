@@ -78,6 +78,7 @@ describe('the OpenAPI document', () => {
       [{ ...entry, enqueueOptions: ['MaxRetry(3)'], ...times }],
       60,
     );
+    await broker.scheduling.openSchedule('default', 'nightly', '@daily', 60);
     await broker.scheduling.recordEnqueueEvent('nightly', { taskId: 'x', enqueueTime: startTime });
     const who = { actor: 'alice', at: startTime, process: 'h:1', missing: 2 };
     const what = {

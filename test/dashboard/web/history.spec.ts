@@ -11,8 +11,8 @@ const matrix = (...result: [queue: string, values: Values][]) => ({
 describe('responses of Prometheus', () => {
   it('make a line per queue, with gaps for missing values', () => {
     const reply = matrix(
-      ['b', [[10, '1'], [20, '2'], [50, '5']]], // prettier-ignore
-      ['a', [[20, 'NaN'], [50, '+Inf']]], // prettier-ignore
+      ['b', [[10, '1'], [20, '2'], [50, '5']]], // oxfmt-ignore
+      ['a', [[20, 'NaN'], [50, '+Inf']]], // oxfmt-ignore
     );
     expect(readHistory(reply)).toEqual({
       times: [10_000, 20_000, 30_000, 40_000, 50_000],
@@ -24,7 +24,7 @@ describe('responses of Prometheus', () => {
   });
 
   it("count the highest of several processes' values", () => {
-    const { lines } = readHistory(matrix(['a', [[10, '3'], [20, 'NaN']]], ['a', [[10, '2'], [20, '4']]])); // prettier-ignore
+    const { lines } = readHistory(matrix(['a', [[10, '3'], [20, 'NaN']]], ['a', [[10, '2'], [20, '4']]])); // oxfmt-ignore
     expect(lines).toEqual([{ queue: 'a', values: [3, 4] }]);
   });
 
@@ -36,7 +36,7 @@ describe('responses of Prometheus', () => {
   });
 
   it('are summed, or give the highest value, if any is known', () => {
-    const lines = [{ queue: 'a', values: [1, 2, undefined] }, { queue: 'b', values: [5] }, { queue: 'c', values: [undefined] }]; // prettier-ignore
+    const lines = [{ queue: 'a', values: [1, 2, undefined] }, { queue: 'b', values: [5] }, { queue: 'c', values: [undefined] }]; // oxfmt-ignore
     expect([figureOf(lines, 'sum'), figureOf(lines, 'highest')]).toEqual([7, 5]);
     expect(figureOf(lines.slice(2), 'sum')).toBeUndefined();
   });

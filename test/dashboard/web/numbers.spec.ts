@@ -1,8 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { Moment } from '../../../lib/dashboard/web/live/live.js';
 import { rates, recent, sums } from '../../../lib/dashboard/web/live/series.js';
-import { sumDays } from '../../../lib/dashboard/web/pages/sum-days.js';
-import { bytes, compact, duration, instant, percent, rate, relative } from '../../../lib/dashboard/web/text/format.js';
+import { meanRates, sumDays } from '../../../lib/dashboard/web/pages/sum-days.js';
+import {
+  between,
+  bytes,
+  compact,
+  duration,
+  instant,
+  percent,
+  rate,
+  relative,
+} from '../../../lib/dashboard/web/text/format.js';
 import { linePath, niceTime, niceTop, runs, stacked } from '../../../lib/dashboard/web/ui/chart-geometry.js';
 import { thin } from '../../../lib/dashboard/web/ui/series.js';
 import { batchResult, allResult } from '../../../lib/dashboard/web/list/bulk-actions.js';
@@ -46,6 +55,16 @@ describe('numbers of the console', () => {
       '9000 PB',
     ]);
     expect([percent(0, 0), percent(1, 5000), percent(1, 3), percent(1, 40)]).toEqual(['0%', '<0.1%', '33%', '2.5%']);
+  });
+
+  it('say no more of a time between than its whole seconds tell', () => {
+    expect([1_900, 2_000, 14_000, 3_602_000].map((to) => between(1_900, Math.floor(to / 1000) * 1000))).toEqual([
+      'up to 1 s',
+      '1 s',
+      '13 s',
+      '1h',
+    ]);
+    expect(between(5_000, 3_000)).toBe('up to 1 s'); // clocks differ
   });
 
   it('show durations by their two largest units', () => {
@@ -99,7 +118,7 @@ describe('series of the charts', () => {
         t,
         queues: Object.fromEntries(queues.map(([queue, total]) => [queue, sample(total)])),
       });
-      const moments = [at(0, [['a', 0]]), at(1000, [['a', 3], [name, 9]]), at(2000, [['a', 3], [name, 11]])]; // prettier-ignore
+      const moments = [at(0, [['a', 0]]), at(1000, [['a', 3], [name, 9]]), at(2000, [['a', 3], [name, 11]])]; // oxfmt-ignore
       const pick = (one: { processed_total: number }): number => one.processed_total;
       expect(rates(moments, pick)).toEqual([undefined, 3, 2]);
       expect(sums(moments, pick, name)).toEqual([undefined, 9, 11]);
@@ -124,9 +143,9 @@ describe('series of the charts', () => {
 
   it('are drawn with gaps, and stacked', () => {
     const scale = { from: 0, to: 3, top: 10 };
-    expect(runs([0, 1, 2, 3], [1, undefined, 2, 3])).toEqual([[[0, 1]], [[2, 2], [3, 3]]]); // prettier-ignore
-    expect(linePath([[0, 0], [3, 10]], scale)).toBe('M0.0 120.0L600.0 0.0'); // prettier-ignore
-    expect(stacked([[1, undefined], [2, 3]])).toEqual([[1, undefined], [3, 3]]); // prettier-ignore
+    expect(runs([0, 1, 2, 3], [1, undefined, 2, 3])).toEqual([[[0, 1]], [[2, 2], [3, 3]]]); // oxfmt-ignore
+    expect(linePath([[0, 0], [3, 10]], scale)).toBe('M0.0 120.0L600.0 0.0'); // oxfmt-ignore
+    expect(stacked([[1, undefined], [2, 3]])).toEqual([[1, undefined], [3, 3]]); // oxfmt-ignore
   });
 });
 
@@ -142,5 +161,19 @@ describe('results of batches', () => {
   it('report a number if the server does', () => {
     expect(allResult('run', { scheduled: 12 })).toBe('12 tasks made pending.');
     expect(allResult('cancel', undefined)).toBe('All tasks asked to stop.');
+  });
+});
+
+describe('the mean of the stored counters', () => {
+  const now = Date.parse('2026-11-28T12:00:00Z');
+  const day = (date: string, processed: number, failed = 0) => ({ queue: 'a', date, processed, failed });
+
+  it('is of today and yesterday, by their seconds', () => {
+    const days = [day('2026-11-26', 9_999), day('2026-11-27', 86_400, 43_200), day('2026-11-28', 43_200)];
+    expect(meanRates(days, now)).toEqual({ processed: 1, failed: 43_200 / 129_600 });
+  });
+
+  it('is not known when nothing was done', () => {
+    expect(meanRates([day('2026-11-26', 5)], now)).toBeUndefined();
   });
 });

@@ -18,7 +18,7 @@ describe('a name of dots', () => {
   it.each([
     ['a task', '.', () => api.task('default', '.')],
     ['a task', '..', () => api.remove({ queue: 'default', id: '..', state: 'pending' })],
-    ['a queue', '..', () => api.queue('..')],
+    ['a queue', '..', () => api.queue('..', 30)],
     ['a queue', '.', () => api.deleteQueue('.', true)],
     ['a group', '.', () => api.list({ queue: 'default', state: 'aggregating', group: '.' }, { size: 20 })],
   ])('of %s is not sent, as %s is a step in the path', async (_, name, ask) => {

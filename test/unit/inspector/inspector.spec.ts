@@ -168,7 +168,9 @@ describe('AsynqInspector', () => {
       () => inspector.listTasks('nobody', 'pending'),
     ]) {
       await expect(call()).rejects.toThrow(QueueNotFoundError);
-      await expect(call()).rejects.toThrow(/queue not found: queue="nobody"/);
+      await expect(call()).rejects.toThrow(
+        'queue not found: queue="nobody"; it has had no task yet, or its name is wrong: AsynqInspector.queues() lists the names',
+      );
     }
   });
 
@@ -438,6 +440,8 @@ describe('AsynqInspector', () => {
         nextEnqueueAt: new Date(now + 5),
         prevEnqueueAt: undefined,
         replicas: 1,
+        canPause: false,
+        pausedAt: undefined,
       },
     ]);
     expect(await inspector.schedulerEnqueueEvents('e', { size: 2 })).toEqual([

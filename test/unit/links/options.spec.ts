@@ -183,7 +183,7 @@ describe('a call with links', () => {
   });
 
   it.each<[string, (order: Order) => unknown, RegExp]>([
-    ['throws', () => { throw new Error('no order'); }, /key of task "k" threw: no order/], // prettier-ignore
+    ['throws', () => { throw new Error('no order'); }, /key of task "k" threw: no order/], // oxfmt-ignore
     ['returns nothing', () => undefined, /key of task "k" must return a string, not undefined/],
     ['returns a number', () => 7, /must return a string, not 7/],
     ['returns blank text', () => ' ', /key of task "k" returned blank text/],

@@ -5,6 +5,7 @@ import type { ManualClock } from '../../../lib/clock.js';
 import { InvalidHandlerError } from '../../../lib/errors.js';
 import { Server } from '../../../lib/server/server.js';
 import type { TaskLimits } from '../../../lib/task/limits.js';
+import { request } from '../../support/messages.js';
 import { closeRigs, manualClock, openRig, startRig, turn, type Rig } from '../../support/server-rig.js';
 
 const servers: Server[] = [];
@@ -252,7 +253,7 @@ describe('limits of a handler', () => {
     const { tasks } = await rig.memory.consumer.exchange('b', { settle: [], take: 1 });
     const settle = [{ kind: 'wait', lease: tasks[0]!.lease, waitlist: 'narrow' }] as const;
     await rig.memory.consumer.exchange('b', { settle, take: 0 });
-    const wake = vi.spyOn(rig.memory.limiting, 'wakeWaiting').mockResolvedValueOnce({ woken: 0, left: 0 }); // the first pass
+    vi.spyOn(rig.memory.limiting, 'usedWaitlists').mockResolvedValueOnce([]); // the first pass
     vi.spyOn(rig.memory.maintenance, 'forward').mockResolvedValue({ moved: 0, nextDue: undefined });
     await rig.server.start();
     await pass(clock, 5_000);
@@ -260,8 +261,37 @@ describe('limits of a handler', () => {
       work.endOne();
       await turn(40);
     }
-    expect(wake).toHaveBeenCalled();
     expect(work.started).toContain(id);
+  });
+
+  it('let a server have its turn whose queue others do not serve, while a backlog elsewhere keeps the limit reached', async () => {
+    const clock = manualClock();
+    const broker = new MemoryBroker(clock);
+    const ran: string[] = [];
+    const handle = ({ queue }: { queue: string }) => {
+      ran.push(queue);
+      return new Promise<void>((resolve) => clock.after(100, resolve));
+    };
+    const handlers = [{ pattern: 'narrow', handle, limits: { globalConcurrency: 1 } }];
+    const add = (queue: string, count: number) =>
+      broker.producer.enqueue(
+        queue,
+        Array.from({ length: count }, () => request({ type: 'narrow', queue })),
+      );
+    await add('a', 400);
+    for (const queue of ['a', 'b']) {
+      const server = new Server({ broker, handlers, options: { queues: [queue] } });
+      servers.push(server);
+      await server.start();
+      await pass(clock, 1_000);
+      if (queue === 'a') await add('b', 5);
+    }
+    await pass(clock, 15_000);
+    expect(ran.filter((queue) => queue === 'b').length).toBeGreaterThan(0);
+    expect(ran.filter((queue) => queue === 'a').length).toBeGreaterThan(80); // the limit is used all the time
+    const closed = Promise.all(servers.splice(0).map((server) => server.shutdown()));
+    await pass(clock, 20_000, 500);
+    await closed;
   });
 
   it('wake another task when a server without room claimed the one that was woken', async () => {
@@ -286,19 +316,23 @@ describe('limits of a handler', () => {
     expect(work.started).toHaveLength(2);
   });
 
-  it('leave the token of a task whose lease was lost to the new holder of the task', async () => {
+  it('give back the token of a task whose lease was lost, and not that of the new holder of the task', async () => {
     const clock = manualClock();
     const { work, handler } = narrow({ globalConcurrency: 1 });
     const rig = await startRig({ narrow: handler }, {}, clock);
-    const release = vi.spyOn(rig.memory.limiting, 'releaseTokens');
     const [id] = await addMany(rig, 'narrow', 1);
     await turn(30);
     vi.spyOn(rig.memory.consumer, 'extendLeases').mockResolvedValue([false]);
     await pass(clock, 30_000, 500);
     expect(rig.outcomes).toMatchObject([{ outcome: 'lost', task: { id } }]);
+    const { limiting, obstacles } = rig.memory;
+    const acquire = async () => (await limiting.acquireTokens('narrow', 1, 2 ** 40, [`new{default}:${id}`]))[0];
+    expect(await acquire()).toBe(false); // its handler goes on
     work.endOne();
     await turn(30);
-    expect(release).not.toHaveBeenCalled();
+    expect(await acquire()).toBe(true);
+    await turn(30);
+    expect((await obstacles.heldTokens('narrow')).count).toBe(1);
   });
 
   it('are refused when they differ within a scope, or are wrong', () => {

@@ -2,6 +2,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { MemoryBroker } from '../../../lib/broker/memory/memory-broker.js';
 import type { ManualClock } from '../../../lib/clock.js';
 import { InvalidHandlerError, InvalidLimitKeyError } from '../../../lib/errors.js';
+import { StartAllowance } from '../../../lib/server/attempt/start-allowance.js';
+import { HeldClaims } from '../../../lib/server/attempt/held-claims.js';
+import { Looks } from '../../../lib/server/attempt/looks.js';
 import { KeyedLimiters } from '../../../lib/server/attempt/keyed-limiters.js';
 import type { TaskHandlerEntry } from '../../../lib/server/attempt/handler.js';
 import { Server } from '../../../lib/server/server.js';
@@ -69,6 +72,17 @@ function mostWithin(times: readonly number[], window: number): number {
   }
   return most;
 }
+
+const IDLE = {
+  takesTasks: true,
+  freeSlots: 1,
+  isBehind: false,
+  isOverfull: false,
+  heldWanted() {},
+  slotsTaken() {},
+  tasksWoken() {},
+};
+const NONE_HELD = new HeldClaims(() => undefined);
 
 describe('limitBy', () => {
   it('holds the limit for each key: others go on, and each waits in a list of its own', async () => {
@@ -167,8 +181,21 @@ describe('limitBy', () => {
   it('keeps nothing of a key that nothing runs or waits for', async () => {
     const { broker, clock } = fleet();
     const events = { emit: () => undefined } as never;
-    const deps = { broker, clock, events, queues: { names: () => ['default'] }, listener: { tasksWoken() {} } };
-    const keyed = new KeyedLimiters('sync', resolveLimits({ concurrency: 1 }, 'x', InvalidHandlerError), deps);
+    const deps = {
+      broker,
+      clock,
+      events,
+      queues: { names: () => ['default'] },
+      listener: IDLE,
+      held: NONE_HELD,
+      looks: new Looks(clock, IDLE, NONE_HELD),
+    };
+    const keyed = new KeyedLimiters(
+      'sync',
+      resolveLimits({ concurrency: 1 }, 'x', InvalidHandlerError),
+      deps,
+      new StartAllowance(clock, 0),
+    );
     const taskOf = (key: string) => ({ type: 'sync', queue: 'default', handler: { limitKey: () => key } }) as never;
     for (let index = 0; index < 5_000; index++) {
       const task = taskOf(`k${index}`);

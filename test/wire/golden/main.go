@@ -1,6 +1,6 @@
 // Golden captures what Go asynq writes and how it reads, as JSON files that the specs of test/wire hold our code to.
 //
-//	cd test/wire/golden && TZ=UTC go run . && npx prettier --write .
+//	cd test/wire/golden && TZ=UTC go run . && npx oxfmt .
 //
 // It needs redis-server on the PATH, takes about 15 seconds and rewrites the files beside it. Times, process ids and random
 // identifiers change from run to run; everything else should not.

@@ -25,6 +25,7 @@ export class StepCalls {
     const w: CallWatcher = { k: 's', to: wellFormed(place), id, answer: wellFormed(answer) };
     const to = wellFormed(queue);
     if (!request) return this.engine.post(to, 'recall', { id: wellFormed(called), w });
+    this.engine.store(w.to).tasks.get(id)?.steps?.answers.delete(w.answer); // to a task that had the id before
     const task = newTask(request);
     this.engine.post(to, 'call', { task: { ...task, watchers: [...task.watchers, w] }, w });
   }
@@ -49,7 +50,8 @@ export class StepCalls {
     const record = store.tasks.get(id);
     if (!record || record.state === 'completed') return;
     const { answers } = stepsOf(record);
-    if (answers.get(answer)?.includes('"ok":true')) return;
+    const before = answers.get(answer);
+    if (before && (!ok || before.includes('"ok":true'))) return;
     const head = JSON.stringify(ok ? { ok } : { ok, why });
     answers.set(answer, Buffer.concat([Buffer.from(`${head}\n`), data]));
     store.endSleep(id, record, this.engine.now);

@@ -30,11 +30,13 @@ export class TrackingConnection {
 
   /**
    * @param connect opens one connection to the node, with a name and a callback for its loss
+   * @param prefix every change of a key that begins so is reported, by whomever, instead of what is read
    * @throws BrokerUnavailableError, WakeUpRefusedError
    */
   static async open(
     connect: (name: string, onGone: (error: Error) => void) => Promise<EphemeralConnection>,
     hooks: TrackingHooks,
+    prefix?: string,
   ): Promise<TrackingConnection> {
     let tracking: TrackingConnection | undefined;
     const onGone = (error: Error): void => tracking?.lose(error, hooks);
@@ -43,7 +45,7 @@ export class TrackingConnection {
     try {
       const [reader, notices] = connections;
       if (!reader || !notices) throw opened.find((result) => result.status === 'rejected')?.reason;
-      await listen(reader.client, notices.client, hooks);
+      await listen(reader.client, notices.client, hooks, prefix);
       if (!reader.isOpen || !notices.isOpen) throw new Error('Connection is closed.');
       return (tracking = new TrackingConnection(reader, notices));
     } catch (error) {
@@ -79,13 +81,14 @@ export class TrackingConnection {
 }
 
 /** CLIENT ID comes before SUBSCRIBE, after which a RESP2 connection accepts no other command. */
-async function listen(reader: Redis, notices: Redis, hooks: TrackingHooks): Promise<void> {
+async function listen(reader: Redis, notices: Redis, hooks: TrackingHooks, prefix?: string): Promise<void> {
   const id = (await notices.call('CLIENT', 'ID')) as number;
   notices.on('messageBuffer', (_channel: Buffer, keys: Buffer[] | null) =>
     hooks.onChanged(keys?.map((key) => key.toString())),
   );
   await notices.subscribe(INVALIDATIONS);
-  await reader.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id);
+  const broadcast = prefix === undefined ? [] : ['BCAST', 'PREFIX', prefix];
+  await reader.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, ...broadcast);
 }
 
 const refusal = (cause: Error): WakeUpRefusedError =>

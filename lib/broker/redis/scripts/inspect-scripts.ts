@@ -12,8 +12,9 @@ export const INSPECT_SCRIPTS = {
   repairGroups: { keys: ['aggregationSets', 'groups'], argv: ['groupPrefix'] },
   writeServerState: { keys: ['server', 'workers'], argv: ['ttl', 'info', 'known', 'ended'] },
   acquireTokens: { keys: ['semaphore'], argv: ['tokens', 'now', 'deadline'] },
-  takeStarts: { keys: ['starts'], argv: ['most', 'window', 'nowNanos', 'wanted'] },
-  takeCosts: { keys: ['starts'], argv: ['most', 'window', 'nowNanos'] },
+  moveTokens: { keys: ['semaphore'], argv: ['deadline'] },
+  takeStarts: { keys: ['starts'], argv: ['most', 'window', 'nowNanos', 'wanted', 'allowance'] },
+  takeCosts: { keys: ['starts'], argv: ['most', 'window', 'nowNanos', 'allowance'] },
   correctCosts: { keys: ['starts'], argv: ['window', 'nowNanos'] },
   wakeWaiting: {
     keys: ['waiting', 'retry', 'pending', 'paused', 'waitlists', 'held'],

@@ -28,12 +28,15 @@ export const fairKeys = ({ fairRing, fairHeld, fairShares, fairSlots, fairTotal 
   fairTotal,
 ];
 
-/** Its ARGV, which are the last ones. */
-export const fairArguments = ({ fairLinePrefix, fairRunningPrefix, fairRatePrefix }: QueueKeys): string[] => [
+/** How keys of fair queues begin. */
+export const fairPrefixes = ({ fairLinePrefix, fairRunningPrefix, fairRatePrefix }: QueueKeys): string[] => [
   fairLinePrefix,
   fairRunningPrefix,
   fairRatePrefix,
 ];
+
+/** The ARGV of shared/fair.lua, which are the last ones. @param allowance for how many milliseconds after the call a task that is taken may wait for its start */
+export const fairArguments = (keys: QueueKeys, allowance = 0): string[] => [...fairPrefixes(keys), String(allowance)];
 
 /**
  * The first KEYS of `exchange`. They stay the same until midnight (UTC), and are cached: building

@@ -10,8 +10,8 @@ export const STEP_SIZE = 27;
 /** At most so many bytes of them; and what starts the rest of the graph, which no name there may have. */
 export const LONGEST_NAMES = 232;
 export const NO_NAME = '{';
-/** Where L.hint has the names. */
-export const HINT_NAMES_AT = 22;
+/** Where L.hint has what STEP has of the step from its policy on, and the names. */
+export const [HINT_STEP_AT, HINT_NAMES_AT] = [12, 22] as const;
 /** The names of the steps before one, in L.neighbours; undefined when it has none. */
 export function namesBefore(neighbours: string): readonly string[] | undefined {
   const at = neighbours.indexOf('\0\0');

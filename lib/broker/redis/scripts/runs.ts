@@ -162,14 +162,10 @@ function encodeStep(step: NewStep, plain: boolean, readyAt: number, following: s
 function encodeReady(place: string, { request, delay, mark }: NewStep, now: number): string {
   const { processAt = 0, uniqueKey, uniqueTtl } = linkedTask(request, undefined);
   const { queue } = request.message;
+  if (queue !== place) return ` ${JSON.stringify({ queue })}`;
   const at = Math.max(processAt as number, delay > 0 ? ceilSeconds(now + delay) : 0);
   const isLater = at * 1000 > now;
-  if (queue === place && !isLater && uniqueTtl === undefined && !mark) return '';
-  const options = {
-    queue: queue === place ? undefined : queue,
-    processAt: isLater ? at : undefined,
-    uniqueKey,
-    uniqueTtl,
-  };
+  if (!isLater && uniqueTtl === undefined && !mark) return '';
+  const options = { processAt: isLater ? at : undefined, uniqueKey, uniqueTtl };
   return ` ${JSON.stringify({ ...options, mark: mark && watcherOfMark(mark) })}`;
 }

@@ -77,7 +77,7 @@ const TASK_SCRIPTS = {
   exchangeFair: EXCHANGE,
   exchangeFairLinked: { file: 'exchange-fair', ...EXCHANGE },
   extendLeases: { keys: ['lease'], argv: ['expiry', 'count'] },
-  writeField: { keys: ['lease', 'task'], argv: ['id', 'field', 'value'] },
+  writeFields: { keys: ['lease'], argv: ['taskPrefix'] },
   writeNotes: { keys: ['lease', 'task'], argv: ['id', 'progress', 'fresh', 'limits'] },
   signal: { keys: ['task', 'scheduled', 'pending'], argv: ['id', 'name', 'payload', 'nowNanos', 'most'] },
   forward: {
@@ -97,7 +97,7 @@ const TASK_SCRIPTS = {
   trimArchived: { keys: ['archived'], argv: ['taskPrefix', 'cutoff', 'keep', 'limit'] },
   claimDueSets: {
     keys: ['aggregationSets', 'groups'],
-    argv: ['now', 'setDeadline', 'limit', 'mostTasks', 'policies'],
+    argv: ['now', 'setDeadline', 'limit', 'mostTasks', 'heard', 'policies'],
   },
   readSet: { keys: ['aggregationSet'], argv: ['taskPrefix', 'from', 'length'] },
   archiveDamagedMembers: {
@@ -111,6 +111,8 @@ const TASK_SCRIPTS = {
     argv: ['taskPrefix', 'groupPrefix', 'now', 'limit'],
   },
   openSchedule: { keys: ['schedule'], argv: ['now', 'spec', 'keepFor'] },
+  pauseSchedule: { keys: ['schedule'], argv: ['now'] },
+  resumeSchedule: { keys: ['schedule'], argv: ['now'] },
   fire: FIRE,
   fireLinked: { file: 'fire', ...FIRE },
   writeSchedulerEntries: { keys: ['schedulerEntries'], argv: ['ttl'] },

@@ -78,7 +78,14 @@ function encodeSpecial(item: Settlement, index: number, queue: QueueKeys, encode
   const key = item.kind === 'wait' ? queue.waiting(item.waitlist) : lockOf(item, queue);
   if (key !== undefined) named.push(key);
   if (item.kind === 'archive') archivedIds.push(item.lease.id);
-  specials.push(String(index), kindOf(item), key ? '1' : '', messageOf(item), timeOf(item), resultOf(item));
+  specials.push(String(index), kindOf(item), flagsOf(item, key), messageOf(item), timeOf(item), resultOf(item));
+}
+
+/** Whether it names a key, and what the attempt leaves in the history of the task. */
+function flagsOf(item: Settlement, key: string | undefined): string {
+  const attempt = 'attempt' in item ? item.attempt : undefined;
+  if (!attempt) return key ? '1' : '';
+  return `${key ? '1' : '0'}${attempt.most} ${attempt.text}`;
 }
 
 /** A lock of another queue would be in another slot of a cluster, and fail the whole call. */

@@ -6,6 +6,7 @@ import type { StepField, StepNames, StoredSteps } from '../../checkpoints.js';
  *   `did:<name>`        what was stored of a step
  *   `signal:<name>`     how many signals of this name have come; `signal:<name>#<n>` is the nth
  *   `answer:<name>`     how a task that a step has called has ended
+ *   `call:<name>`       until then, of a task in another queue: how it is to be created, or that this was granted; see shared/step-calls.lua
  *   `awaits`            the fields that end its sleep, each behind a NUL
  */
 const DID = 'did:';

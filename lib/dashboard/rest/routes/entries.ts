@@ -27,6 +27,8 @@ const ENTRY: Readonly<Record<string, Schema>> = {
   options: listOf(text('as asynq spells it: `MaxRetry(5)`')),
   next_enqueue_at: time(),
   prev_enqueue_at: orNull(time('null: not yet')),
+  can_pause: flag("false: an entry of a scheduler of Go's asynq, which knows no pause"),
+  paused_at: orNull(time('null: it is not paused. Else `next_enqueue_at` is skipped')),
 };
 
 export const entrySchemas = {
@@ -78,6 +80,8 @@ function showEntry({ presenter, settings }: Dashboard, entry: PeriodicEntry) {
     ),
     next_enqueue_at: goTime(entry.nextEnqueueAt),
     prev_enqueue_at: timeOrNull(entry.prevEnqueueAt),
+    can_pause: entry.canPause,
+    paused_at: timeOrNull(entry.pausedAt),
   };
 }
 
@@ -131,6 +135,14 @@ async function run(dashboard: Dashboard, request: ApiRequest) {
   return showTask(dashboard, task, permissions);
 }
 
+const change =
+  (method: 'pauseSchedulerEntry' | 'resumeSchedulerEntry') =>
+  async (dashboard: Dashboard, request: ApiRequest): Promise<void> => {
+    const entry = await findEntry(dashboard, request);
+    requireRoleIn(request.permissions, queueOf(entry), 'act');
+    await dashboard.inspector[method](entry.id);
+  };
+
 /** asynq's scheduler applies the group, but its option parser drops it. */
 function groupOf({ options }: PeriodicEntry): { group?: string } {
   const quoted = options.map((option) => /^Group\((.*)\)$/s.exec(option)?.[1]).findLast((text) => text !== undefined);
@@ -154,6 +166,9 @@ async function maySeeHistory({ inspector }: Dashboard, { params, permissions }: 
   const entries = (await inspector.schedulerEntries()).filter(({ id }) => id === params.entry);
   return entries.length > 0 && entries.every((entry) => permissions.maySee(queueOf(entry)));
 }
+
+const queueOfEntry = async (dashboard: Dashboard, request: ApiRequest): Promise<string> =>
+  queueOf(await findEntry(dashboard, request));
 
 export const entryRoutes: readonly Route[] = [
   {
@@ -189,6 +204,22 @@ export const entryRoutes: readonly Route[] = [
     scope: 'filtered',
     reply: ref('Task'),
     handle: run,
-    queueOf: async (dashboard, request) => queueOf(await findEntry(dashboard, request)),
+    queueOf: queueOfEntry,
+  },
+  {
+    method: 'POST',
+    path: 'scheduler_entries/{entry}:pause',
+    summary: 'Have all processes skip its planned times',
+    scope: 'filtered',
+    handle: change('pauseSchedulerEntry'),
+    queueOf: queueOfEntry,
+  },
+  {
+    method: 'POST',
+    path: 'scheduler_entries/{entry}:resume',
+    summary: 'End its pause; what was skipped is not made up for',
+    scope: 'filtered',
+    handle: change('resumeSchedulerEntry'),
+    queueOf: queueOfEntry,
   },
 ];

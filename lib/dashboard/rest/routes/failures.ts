@@ -3,7 +3,7 @@ import type { Dashboard } from '../../dashboard.js';
 import { groupFailures, type FailedTask, type FailureGroup } from '../../failure-groups.js';
 import type { ApiRequest, Route } from '../route.js';
 import { count, listOf, orNull, ref, shape, text, time } from '../schema.js';
-import { toSubject } from '../shapes/listed-task.js';
+import { toSubject } from '../shapes/subject.js';
 import { timeOrNull } from '../shapes/times.js';
 
 /**

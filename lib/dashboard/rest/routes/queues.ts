@@ -2,6 +2,7 @@ import { mapConcurrent } from '../../../async.js';
 import { BrokerUnavailableError, InvalidOptionError, QueueNotFoundError, WrongKeyTypeError } from '../../../errors.js';
 import type { DailyStats } from '../../../inspector/views.js';
 import type { Dashboard } from '../../dashboard.js';
+import { positive } from '../query.js';
 import type { ApiRequest, Route } from '../route.js';
 import { listOf, mapOf, ref, type Schema, shape } from '../schema.js';
 import { showDay, showQueue } from '../shapes/queue.js';
@@ -18,11 +19,13 @@ const list = async ({ overview }: Dashboard, { permissions }: ApiRequest) => ({
   queues: (await overview.all()).filter(({ queue }) => permissions.maySee(queue)).map(showQueue),
 });
 
-async function show(dashboard: Dashboard, { params }: ApiRequest) {
+const daysOf = (query: URLSearchParams): number => Math.min(positive(query, 'days') ?? RECENT_DAYS, KEPT_DAYS);
+
+async function show(dashboard: Dashboard, { params, query }: ApiRequest) {
   const queue = params.queue!;
   await dashboard.requireQueue(queue);
   const current = await dashboard.overview.one(queue);
-  const history = await dashboard.inspector.history(queue, RECENT_DAYS).catch(nothingOfUnreadable);
+  const history = await dashboard.inspector.history(queue, daysOf(query)).catch(nothingOfUnreadable);
   return { current: showQueue(current), history: history.map(showDay) };
 }
 
@@ -82,6 +85,14 @@ export const queueRoutes: readonly Route[] = [
     method: 'GET',
     path: 'queues/{queue}',
     summary: `The state of a queue, and its last ${RECENT_DAYS} days`,
+    query: [
+      {
+        name: 'days',
+        description: `days of its history, 1 to ${KEPT_DAYS}; default ${RECENT_DAYS}`,
+        integer: true,
+        canonical: daysOf,
+      },
+    ],
     reply: shape({ current: QUEUE_STATE, history: listOf(ref('Daily')) }),
     handle: show,
   },

@@ -3,7 +3,7 @@ import type { Dashboard } from '../../dashboard.js';
 import type { ApiRequest, Route } from '../route.js';
 import { ref } from '../schema.js';
 import { showExplanation } from '../shapes/explanation.js';
-import { toSubject } from '../shapes/listed-task.js';
+import { toSubject } from '../shapes/subject.js';
 import { showTask } from '../shapes/task.js';
 
 async function show(dashboard: Dashboard, { params, permissions }: ApiRequest) {

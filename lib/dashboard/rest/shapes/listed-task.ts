@@ -4,12 +4,15 @@ import type { Dashboard } from '../../dashboard.js';
 import { MAX_LISTED_BYTES } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';
 import { amount, count, flag, mapOf, orNull, type Schema, shape, text, time } from '../schema.js';
+import { toSubject } from './subject.js';
+import { PROGRESS_SCHEMA, showProgress } from './task-notes.js';
 import { goTime, timeOrNull } from './times.js';
 
 /** Fields that exist in one state only. */
 const BY_STATE: Readonly<Record<string, Schema>> = {
   start_time: text('active: RFC 3339, or `-` while it is not known'),
   deadline: text('active: the same'),
+  progress: PROGRESS_SCHEMA,
   is_orphaned: flag('active: no server holds its lease'),
   pending_since: orNull(time('pending: when it last became pending; null if that is not known')),
   next_process_at: time('scheduled, retry; waiting: the end of its wait; held: when it is tried again at the latest'),
@@ -27,6 +30,7 @@ export const listedTaskSchemas = {
       type: text(),
       queue: text(),
       state: text(),
+      enqueued_at: orNull(time('null if it is not known')),
       payload: text('its text, cut, or `non-printable bytes`; only the first 16,384 bytes are read'),
       payload_size: count('bytes'),
       payload_cut: flag('whether the text was cut'),
@@ -70,6 +74,7 @@ export function showListed(dashboard: Dashboard, task: TaskInfo, workers: Worker
     type: task.type,
     queue: task.queue,
     state: task.state,
+    enqueued_at: timeOrNull(task.enqueuedAt),
     payload: payload.text,
     payload_size: task.payload.length,
     payload_cut: payload.cut || (!presented.payload.isHidden && task.payload.length > MAX_LISTED_BYTES),
@@ -82,6 +87,7 @@ export function showListed(dashboard: Dashboard, task: TaskInfo, workers: Worker
     group: task.group,
     timeout_seconds: task.timeout / 1000,
     retention_seconds: task.retention / 1000,
+    ...(task.state === 'active' && { progress: showProgress(dashboard.presenter, task) }),
     ...ofState(task, workers, cut(presented.result.text, maxResultLength).text, dashboard.now),
   };
 }
@@ -119,12 +125,3 @@ const timeOrDash = (date: Date | undefined): string => (date ? goTime(date) : '-
 /** Seconds until a completed task is deleted. */
 export const ttlOf = (task: TaskInfo, now: number): number =>
   task.completedAt ? Math.trunc((task.completedAt.getTime() + task.retention - now) / 1000) : 0;
-
-export const toSubject = ({ type, queue, payload, headers, result, lastErr }: TaskInfo) => ({
-  type,
-  queue,
-  payload,
-  headers,
-  result,
-  error: lastErr,
-});

@@ -7,7 +7,8 @@ import { cut } from '../../payload/text.js';
 import { type DashboardRole, mayDo, type Permissions } from '../../permissions.js';
 import { sha256 } from '../payload-body.js';
 import { amount, anything, count, flag, listOf, mapOf, oneOf, orNull, ref, shape, text, time } from '../schema.js';
-import { toSubject, ttlOf } from './listed-task.js';
+import { ttlOf } from './listed-task.js';
+import { toSubject } from './subject.js';
 import { NOTE_SCHEMAS, showNotes } from './task-notes.js';
 import { showWait } from './task-wait.js';
 import { goTime, secondsOrEmpty, timeOrNull } from './times.js';
@@ -20,6 +21,7 @@ export const taskSchemas = {
     queue: text(),
     type: text(),
     state: text(),
+    enqueued_at: orNull(time('null if it is not known: Go clients and ids of applications do not say it')),
     payload: text('its text, or `non-printable bytes`'),
     payload_size: count('bytes'),
     payload_base64: orNull(text('null when a part of the payload is hidden or may be, and when it is too large')),
@@ -81,6 +83,7 @@ export async function showTask(
     queue: task.queue,
     type: task.type,
     state: task.state,
+    enqueued_at: timeOrNull(task.enqueuedAt),
     group: task.group,
     ...showPayload(dashboard, task, presented),
     ...showResult(dashboard, task, presented),

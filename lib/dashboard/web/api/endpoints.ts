@@ -1,12 +1,13 @@
 import { mutate, address, get, getText, type Query, segment } from './client.js';
+import type { Attempts } from './attempt-types.js';
 import type { AuditEntry, EnqueueEvent, Entry, RedisInfo, Server, PrometheusResponse } from './fleet-types.js';
 import type { Batch, WorkflowRun, WorkflowRunWithGraph } from './link-types.js';
 import type { FairKeys } from './key-types.js';
 import type { Lock } from './lock-types.js';
 import type { Outbox, PoisonedRow } from './outbox-types.js';
 import type { Steps } from './step-types.js';
-import type { Counted, Explanation, Matched, Task, TaskInput, TaskList } from './task-types.js';
-import type { Config, Daily, Failures, Group, Live, QueueRow, State } from './types.js';
+import type { Counted, Explanation, KnownType, Matched, Task, TaskInput, TaskList } from './task-types.js';
+import type { Config, Daily, Durations, Failures, Group, Live, QueueRow, State } from './types.js';
 
 type PayloadInput = Pick<TaskInput, 'payload_text' | 'payload_base64'>;
 
@@ -39,7 +40,9 @@ export const api = {
   live: (since: number | undefined, signal?: AbortSignal) => get<Live>('live', { since }, signal),
   queueStats: (signal?: AbortSignal) => get<{ stats: Record<string, Daily[]> }>('queue_stats', {}, signal),
 
-  queue: (name: string, signal?: AbortSignal) => get<{ current: QueueRow; history: Daily[] }>(queue(name), {}, signal),
+  queue: (name: string, days: number, signal?: AbortSignal) =>
+    get<{ current: QueueRow; history: Daily[] }>(queue(name), { days }, signal),
+  durations: (name: string | undefined, signal?: AbortSignal) => get<Durations>('durations', { queue: name }, signal),
   failures: (name: string, signal?: AbortSignal) => get<Failures>(`${queue(name)}/failures`, {}, signal),
   groups: (name: string, signal?: AbortSignal) => get<{ groups: Group[] | null }>(`${queue(name)}/groups`, {}, signal),
   pause: (name: string) => mutate('POST', `${queue(name)}:pause`),
@@ -69,6 +72,7 @@ export const api = {
   task: (name: string, id: string, signal?: AbortSignal) => getText(task(name, id), {}, signal),
   explanation: (name: string, id: string, signal?: AbortSignal) =>
     get<Explanation>(`${task(name, id)}/explanation`, {}, signal),
+  attempts: (name: string, id: string, signal?: AbortSignal) => get<Attempts>(`${task(name, id)}/attempts`, {}, signal),
   steps: (name: string, id: string, query: Query, signal?: AbortSignal) =>
     get<Steps>(`${task(name, id)}/steps`, query, signal),
   signal: (name: string, id: string, signal: { name: string; payload?: unknown }) =>
@@ -87,6 +91,8 @@ export const api = {
   /** The address at which the bytes are downloaded as a file. */
   download: (name: string, id: string, part: 'payload' | 'result') => address(`${task(name, id)}/${part}`),
   clone: (name: string, id: string, changes: TaskInput) => mutate<Task>('POST', `${task(name, id)}:clone`, changes),
+  taskTypes: (name: string, signal?: AbortSignal) =>
+    get<{ types: KnownType[]; scanned: number }>(`${queue(name)}/task_types`, {}, signal),
   enqueue: (name: string, input: TaskInput) => mutate<Task>('POST', `${queue(name)}/tasks`, input),
 
   history: (query: Query, signal?: AbortSignal) => get<Record<string, PrometheusResponse>>('metrics', query, signal),
@@ -98,6 +104,8 @@ export const api = {
   events: (entry: string, query: Query, signal?: AbortSignal) =>
     get<{ events: EnqueueEvent[] | null }>(`scheduler_entries/${segment(entry)}/enqueue_events`, query, signal),
   runEntry: (entry: string) => mutate<Task>('POST', `scheduler_entries/${segment(entry)}:run`),
+  changeEntry: (entry: string, verb: 'pause' | 'resume') =>
+    mutate<void>('POST', `scheduler_entries/${segment(entry)}:${verb}`),
   audit: (query: Query, signal?: AbortSignal) =>
     get<{ entries: AuditEntry[]; next_cursor: string | null }>('audit', query, signal),
   workflows: (query: Query, signal?: AbortSignal) => get<{ runs: WorkflowRun[] }>('workflows', query, signal),

@@ -30,6 +30,8 @@ export interface Entry {
   options: string[];
   next_enqueue_at: string;
   prev_enqueue_at: string | null;
+  can_pause: boolean;
+  paused_at: string | null;
   queue: string;
   payload_size: number;
   payload_cut: boolean;

@@ -8,6 +8,8 @@ export interface ListedTask {
   type: string;
   payload: string;
   state: State;
+  /** Null if it is not known. */
+  enqueued_at: string | null;
   max_retry: number;
   retried: number;
   error_message: string;
@@ -26,6 +28,8 @@ export interface ListedTask {
   start_time?: string;
   deadline?: string;
   is_orphaned?: boolean;
+  /** Of an active task. */
+  progress?: Task['progress'];
   ttl_seconds?: number;
 }
 
@@ -94,6 +98,8 @@ export interface Task {
   type: string;
   payload: string;
   state: State;
+  /** Null if it is not known. */
+  enqueued_at: string | null;
   max_retry: number;
   retried: number;
   crashes: number;
@@ -170,4 +176,12 @@ export interface TaskInput {
   retention_seconds?: number;
   group?: string;
   headers?: Record<string, string>;
+}
+
+/** A type that a queue knows: of a handler (then it may be the beginning of types), or of a recent task. */
+export interface KnownType {
+  type: string;
+  handled: boolean;
+  /** A task of the type, as an example. */
+  task_id: string | null;
 }

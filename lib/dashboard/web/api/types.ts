@@ -117,3 +117,20 @@ export interface Failures {
   scanned: number;
   total: number;
 }
+
+/** How long attempts took, by type: of the last attempts in the event stream of the fleet. */
+export interface Durations {
+  types: {
+    type: string;
+    queue: string;
+    attempts: number;
+    failed: number;
+    p50_ms: number;
+    p95_ms: number;
+    longest_ms: number;
+  }[];
+  attempts: number;
+  /** When the first and the last of them ended; null: there is none. */
+  from: string | null;
+  to: string | null;
+}

@@ -4,7 +4,7 @@ import { Store } from '../store.js';
 export const helpOpen = new Store(false);
 
 /** The key that follows `g`. */
-const TARGETS: Readonly<Record<string, () => string>> = {
+export const TARGETS: Readonly<Record<string, () => string>> = {
   o: paths.overview,
   q: paths.overview,
   s: paths.servers,
@@ -17,6 +17,9 @@ const TARGETS: Readonly<Record<string, () => string>> = {
   h: paths.history,
   e: paths.enqueue,
 };
+
+/** The key that opens a page, after `g`. */
+export const keyOf = (href: string): string | undefined => Object.keys(TARGETS).find((key) => TARGETS[key]!() === href);
 
 const typesText = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.isContentEditable || /^(input|textarea|select)$/i.test(target.tagName));
@@ -39,7 +42,7 @@ function step(by: 1 | -1): void {
 const press = (selector: string, within: ParentNode = document): void =>
   within.querySelector<HTMLElement>(selector)?.click();
 
-const KEYS: Readonly<Record<string, () => void>> = {
+export const KEYS: Readonly<Record<string, () => void>> = {
   '/': () => document.querySelector<HTMLElement>('[data-search]')?.focus(),
   '?': () => helpOpen.set(true),
   j: () => step(1),

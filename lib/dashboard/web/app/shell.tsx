@@ -7,7 +7,7 @@ import { paths, useRoute } from '../state/router.js';
 import { useStore } from '../store.js';
 import { clockDuration, compact } from '../text/format.js';
 import { Text } from '../ui/text.js';
-import { helpOpen } from './keys.js';
+import { helpOpen, keyOf } from './keys.js';
 import { nextTheme, theme } from './theme.js';
 
 interface NavItem {
@@ -48,7 +48,12 @@ function Navigation() {
   return (
     <nav class="nav" aria-label="Console">
       {items.map(({ name, href, segments }) => (
-        <a key={name} href={href} aria-current={segments.includes(route.path[0]) ? 'page' : undefined}>
+        <a
+          key={name}
+          href={href}
+          title={`Keys: g ${keyOf(href)}`}
+          aria-current={segments.includes(route.path[0]) ? 'page' : undefined}
+        >
           {name}
         </a>
       ))}

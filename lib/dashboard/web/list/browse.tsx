@@ -59,10 +59,24 @@ function Pager({ route, listKey, size, next, shown, total }: PagerProps) {
           ))}
         </select>
       </label>
-      <button type="button" class="button plain small" data-prev disabled={cursor === undefined} onClick={back}>
+      <button
+        type="button"
+        class="button plain small"
+        data-prev
+        title="Key: p"
+        disabled={cursor === undefined}
+        onClick={back}
+      >
         {before.length > 0 || cursor === undefined ? 'Previous' : 'First'}
       </button>
-      <button type="button" class="button plain small" data-next disabled={next === null} onClick={forward}>
+      <button
+        type="button"
+        class="button plain small"
+        data-next
+        title="Key: n"
+        disabled={next === null}
+        onClick={forward}
+      >
         Next
       </button>
     </div>

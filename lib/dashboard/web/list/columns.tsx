@@ -2,7 +2,8 @@ import type { ComponentChildren } from 'preact';
 import type { ListedTask } from '../api/task-types.js';
 import type { State } from '../api/types.js';
 import { Ago, Elapsed } from '../live/time.js';
-import { duration } from '../text/format.js';
+import { between, duration, instant } from '../text/format.js';
+import { ProgressBar } from '../ui/progress.js';
 import { Text } from '../ui/text.js';
 
 export interface Column {
@@ -26,6 +27,12 @@ const error: Column = {
 };
 const next: Column = { name: 'due', number: true, cell: ({ next_process_at }) => <Ago at={next_process_at} /> };
 
+/** The waiting is in it: how long a success has run is not stored with the task. */
+function EnqueueToEnd({ enqueued_at, completed_at }: ListedTask) {
+  const [from, to] = [instant(enqueued_at), instant(completed_at)];
+  return from === undefined || to === undefined ? <span class="none">–</span> : <>{between(from, to)}</>;
+}
+
 /** The columns of a list after the task and its payload. */
 export const COLUMNS: Readonly<Record<State, readonly Column[]>> = {
   active: [
@@ -33,6 +40,17 @@ export const COLUMNS: Readonly<Record<State, readonly Column[]>> = {
       name: 'running for',
       number: true,
       cell: (task) => (task.is_orphaned ? <span class="flag bad">orphaned</span> : <Elapsed since={task.start_time} />),
+    },
+    {
+      name: 'progress',
+      cell: ({ progress }) =>
+        progress ? (
+          <span class="progress">
+            <ProgressBar progress={progress} cut />
+          </span>
+        ) : (
+          <span class="none">–</span>
+        ),
     },
     { name: 'deadline', number: true, cell: ({ deadline }) => <Ago at={deadline} /> },
     retries,
@@ -64,6 +82,7 @@ export const COLUMNS: Readonly<Record<State, readonly Column[]>> = {
       cell: ({ result }) =>
         result ? <Text value={result.slice(0, 300)} class="cut mono" /> : <span class="none">–</span>,
     },
+    { name: 'enqueue to end', number: true, cell: EnqueueToEnd },
     { name: 'completed', number: true, cell: ({ completed_at }) => <Ago at={completed_at} /> },
     {
       name: 'kept for',

@@ -27,6 +27,7 @@ export function FilterForm({ state, filters, onSearch }: FilterFormProps) {
             spellcheck={false}
             aria-label={HINTS[filter]}
             data-search={index === 0 ? true : undefined}
+            title={index === 0 ? 'Key: /' : undefined}
             onInput={(event) => setTyped({ ...typed, [filter]: event.currentTarget.value })}
           />
         </label>

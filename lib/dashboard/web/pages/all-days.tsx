@@ -1,12 +1,17 @@
 import { api } from '../api/endpoints.js';
+import type { Resource } from '../state/resource.js';
 import { useResource } from '../state/resource.js';
-import { Days } from '../ui/days.js';
+import type { Daily } from '../api/types.js';
 import { Failure } from '../ui/placeholder.js';
-import { sumDays } from './sum-days.js';
+import { DaysCard } from './days-card.js';
 
-export function AllDays() {
-  const { data, error, reload } = useResource('queue-stats', (signal) => api.queueStats(signal), { every: 60_000 });
+type AllStats = { stats: Record<string, Daily[]> };
+
+/** The stored counters of all queues, day by day. */
+export const useAllDays = (): Resource<AllStats> =>
+  useResource('queue-stats', (signal) => api.queueStats(signal), { every: 60_000 });
+
+export function AllDays({ days: { data, error, reload } }: { days: Resource<AllStats> }) {
   if (!data) return error ? <Failure error={error} retry={reload} /> : null;
-  const days = sumDays(data.stats);
-  return days.length > 0 ? <Days title={`Last ${days.length} days`} days={days} /> : null;
+  return <DaysCard stats={data.stats} />;
 }

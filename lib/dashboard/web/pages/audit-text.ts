@@ -17,6 +17,8 @@ export const ACTIONS = [
   'release_lock',
   'signal',
   'run_schedule',
+  'pause_schedule',
+  'resume_schedule',
   'cancel_workflow',
   'retry_workflow',
   'delete_workflow',

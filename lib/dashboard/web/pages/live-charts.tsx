@@ -1,9 +1,12 @@
-import { live, type Moment } from '../live/live.js';
+import type { Daily } from '../api/types.js';
+import { live, type Moment, serverNow } from '../live/live.js';
 import { highest, rates, recent, sums } from '../live/series.js';
 import { useStore } from '../store.js';
 import { compact, duration, orUnknown, percent, rate } from '../text/format.js';
 import { niceTime } from '../ui/chart-geometry.js';
 import { Chart } from '../ui/chart.js';
+import type { Series } from '../ui/series.js';
+import { meanRates } from './sum-days.js';
 
 const seconds = (value: number): string => duration(value / 1000);
 
@@ -23,10 +26,29 @@ function measure(moments: readonly Moment[], queue: string | undefined) {
   return { processed, failed, latency, pending, held, waiting, retry, backlog, failing, passing, share };
 }
 
+/** Until samples cover this, the stored counters fill the charts. */
+const FILLED_MS = 5 * 60_000;
+
+/** Puts the mean rate of the stored counters beside samples that have only begun. */
+function filled(times: readonly number[], series: Series, mean: number | undefined) {
+  const last = times.at(-1);
+  if (last === undefined || mean === undefined || last - times[0]! >= FILLED_MS) return { times, series: [series] };
+  const long = [last - FILLED_MS, ...times];
+  const line = { name: 'mean of two days', color: 'pending', values: long.map(() => mean) };
+  return { times: long, series: [{ ...series, values: [undefined, ...series.values] }, line] };
+}
+
+interface LiveChartsProps {
+  queue?: string;
+  /** What is stored of the last days, of the queue or of all. */
+  days?: readonly Daily[];
+}
+
 /** Throughput, failures, backlog and latency since the first sample, of one queue or of all. */
-export function LiveCharts({ queue }: { queue?: string }) {
+export function LiveCharts({ queue, days = [] }: LiveChartsProps) {
   const moments = useStore(live, ({ moments }) => moments);
   const times = moments.map(({ t }) => t);
+  const mean = meanRates(days, serverNow());
   const { processed, failed, latency, pending, held, waiting, retry, ...now } = measure(moments, queue);
   return (
     <div class="charts">
@@ -34,18 +56,16 @@ export function LiveCharts({ queue }: { queue?: string }) {
         title="Throughput"
         unit="tasks/s"
         figure={orUnknown(now.passing, rate)}
-        times={times}
         format={rate}
-        series={[{ name: 'processed', color: 'accent', values: processed }]}
+        {...filled(times, { name: 'processed', color: 'accent', values: processed }, mean?.processed)}
       />
       <Chart
         title="Failures"
         unit="failed/s"
         figure={orUnknown(now.failing, rate)}
-        times={times}
         format={rate}
         note={now.share}
-        series={[{ name: 'failed', color: 'archived', values: failed }]}
+        {...filled(times, { name: 'failed', color: 'archived', values: failed }, mean?.failed)}
       />
       <Chart
         title="Backlog"

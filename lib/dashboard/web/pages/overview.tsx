@@ -5,7 +5,9 @@ import { replaceQuery, type RouteQuery, useRoute } from '../state/router.js';
 import { useStore } from '../store.js';
 import { bytes, count, percent, plural, UNKNOWN } from '../text/format.js';
 import { Empty, Loading } from '../ui/placeholder.js';
-import { AllDays } from './all-days.js';
+import { AllDays, useAllDays } from './all-days.js';
+import { Durations } from './durations.js';
+import { sumDays } from './sum-days.js';
 import { FindTask } from './find-task.js';
 import { LiveCharts } from './live-charts.js';
 import { Page } from './page.js';
@@ -99,6 +101,7 @@ function Choice({ counts }: { counts: Readonly<Record<Shown, number>> }) {
         placeholder="Filter queues"
         aria-label="Filter queues"
         data-search
+        title="Key: /"
         onInput={(event) => change({ filter: event.currentTarget.value })}
       />
     </div>
@@ -144,15 +147,17 @@ function Queues({ queues }: { queues: readonly QueueRow[] }) {
 export function Overview() {
   const status = useStore(live, ({ status }) => status);
   const queues = useStore(live, ({ queues }) => queues);
+  const days = useAllDays();
   if (queues === undefined) {
     return <Page title="Overview">{status === 'connecting' ? <Loading rows={8} /> : <NotYet />}</Page>;
   }
   return (
     <Page title="Overview" actions={queues.length > 0 && <FindTask rows={queues} />}>
-      <LiveCharts />
+      <LiveCharts days={days.data && sumDays(days.data.stats)} />
       <Totals rows={queues} />
       <Queues queues={queues} />
-      <AllDays />
+      <Durations />
+      <AllDays days={days} />
     </Page>
   );
 }

@@ -15,6 +15,15 @@ export const STATE_COLUMNS: readonly State[] = [
   'completed',
 ];
 
+/** States that few applications have: without a task in them, their columns would push others out of a window. */
+const RARE: ReadonlySet<State> = new Set(['aggregating', 'waiting', 'held']);
+
+/** The states that a table of these queues has columns for. */
+export const statesOf = (rows: readonly QueueRow[], sorting: Sorting): readonly State[] =>
+  STATE_COLUMNS.filter(
+    (state) => !RARE.has(state) || sorting.column === state || rows.some((row) => !isUnreadable(row) && row[state] > 0),
+  );
+
 /** The columns with numbers. */
 export const NUMBER_COLUMNS = ['tasks/s', ...STATE_COLUMNS, 'oldest', 'failed', 'memory'] as const;
 export type Column = 'queue' | (typeof NUMBER_COLUMNS)[number];

@@ -5,9 +5,10 @@ import { useRefreshInterval } from '../state/config.js';
 import { useResource } from '../state/resource.js';
 import { paths } from '../state/router.js';
 import { bytes, count, duration, percent, UNKNOWN } from '../text/format.js';
-import { Days } from '../ui/days.js';
 import { Failure, Loading } from '../ui/placeholder.js';
 import { Text } from '../ui/text.js';
+import { DaysCard, useDays } from './days-card.js';
+import { Durations } from './durations.js';
 import { Failures } from './failures.js';
 import { LiveCharts } from './live-charts.js';
 import { oldest } from './queue-table.js';
@@ -79,21 +80,23 @@ function Unserved({ queue }: { queue: string }) {
 }
 
 export function QueueSummary({ queue }: { queue: string }) {
-  const { data, error, reload } = useResource(`queue ${queue}`, (signal) => api.queue(queue, signal), {
+  const days = useDays();
+  const { data, error, reload } = useResource(`queue ${queue} ${days}`, (signal) => api.queue(queue, days, signal), {
     every: useRefreshInterval(2.5),
+    keep: true,
   });
   if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={8} />;
   const { current } = data;
   if (isUnreadable(current)) return <Failure error={new ApiError(current.error, 200, 'UNREADABLE')} retry={reload} />;
-  const days = [...data.history].sort((a, b) => (a.date < b.date ? -1 : 1));
   return (
     <>
-      <LiveCharts queue={queue} />
+      <LiveCharts queue={queue} days={data.history} />
       {current.pending + current.held > 0 && !current.paused && <Unserved queue={queue} />}
       <Stats row={current} />
       {current.retry + current.archived > 0 && <Failures queue={queue} />}
+      <Durations queue={queue} />
       <div class="halves">
-        {days.length > 0 && <Days title={`Last ${days.length} days`} days={days} />}
+        <DaysCard stats={{ [queue]: data.history }} />
         <GroupsCard queue={queue} />
       </div>
     </>

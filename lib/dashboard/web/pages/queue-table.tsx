@@ -1,6 +1,6 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
-import { type UnreadableQueue, isUnreadable, type Queue, type QueueRow, STATES } from '../api/types.js';
+import { type UnreadableQueue, isUnreadable, type Queue, type QueueRow, type State, STATES } from '../api/types.js';
 import { live, type Moment } from '../live/live.js';
 import { perform } from '../live/perform.js';
 import { rates, recent } from '../live/series.js';
@@ -23,7 +23,9 @@ import {
   printSorting,
   type Sorting,
   sortQueues,
+  type Column,
   STATE_COLUMNS,
+  statesOf,
 } from './queue-order.js';
 
 /** The states of a queue's tasks as one thin bar. */
@@ -62,8 +64,8 @@ function Throughput({ queue, moments }: { queue: string; moments: readonly Momen
   );
 }
 
-function Counts({ row }: { row: Queue }) {
-  return STATE_COLUMNS.map((state) => (
+function Counts({ row, states }: { row: Queue; states: readonly State[] }) {
+  return states.map((state) => (
     <td key={state} class="number" data-label={state}>
       <a class={row[state] === 0 ? 'none' : ''} href={paths.list(row.queue, state)} title={count(row[state])}>
         {compact(row[state])}
@@ -72,6 +74,8 @@ function Counts({ row }: { row: Queue }) {
     </td>
   ));
 }
+
+const isState = (column: Column): column is Column & State => STATE_COLUMNS.some((state) => state === column);
 
 /**
  * How long the oldest pending task has waited; undefined if there is none, or if it is not known.
@@ -107,9 +111,11 @@ interface RowProps {
   row: Queue;
   moments: readonly Moment[];
   troubles: readonly Trouble[];
+  /** Those with a column. */
+  states: readonly State[];
 }
 
-function ReadableRow({ row, moments, troubles }: RowProps) {
+function ReadableRow({ row, moments, troubles, states }: RowProps) {
   const may = useMay();
   const late = row.oldest_pending_ms > LATE_AFTER_MS;
   return (
@@ -124,7 +130,7 @@ function ReadableRow({ row, moments, troubles }: RowProps) {
         <StateBar row={row} />
       </th>
       <Throughput queue={row.queue} moments={moments} />
-      <Counts row={row} />
+      <Counts row={row} states={states} />
       <td class={`number${late ? ' warn' : ''}`} data-label="oldest pending">
         {oldest(row) ?? <span class="none">–</span>}
       </td>
@@ -185,9 +191,10 @@ function useSorted(props: QueueTableProps, body: { current: HTMLElement | null }
   return sorted;
 }
 
-function useHeads(sorting: Sorting, onSort: (sorting: Sorting) => void): Head[] {
+function useHeads({ sorting, onSort }: QueueTableProps, states: readonly State[]): Head[] {
   const may = useMay();
-  const heads = COLUMNS.map((column): Head => ({
+  const columns = COLUMNS.filter((column) => !isState(column) || states.includes(column));
+  const heads = columns.map((column): Head => ({
     name: columnName(column),
     number: column !== 'queue',
     sorted: sorting.column === column ? (sorting.descending ? 'descending' : 'ascending') : 'none',
@@ -201,7 +208,8 @@ export function QueueTable(props: QueueTableProps) {
   const moments = useStore(live, ({ moments }) => moments);
   const body = useRef<HTMLTableSectionElement>(null);
   const rows = useSorted(props, body);
-  const heads = useHeads(props.sorting, props.onSort);
+  const states = statesOf(props.rows, props.sorting);
+  const heads = useHeads(props, states);
   return (
     <div class="table-card">
       <table class="grid-table cards queues">
@@ -217,6 +225,7 @@ export function QueueTable(props: QueueTableProps) {
                   key={row.queue}
                   row={row}
                   moments={moments}
+                  states={states}
                   troubles={props.troubles.get(row.queue) ?? []}
                 />
               ),

@@ -114,6 +114,7 @@ function Info({ info }: { info: Readonly<Record<string, string>> }) {
           placeholder="Filter fields"
           aria-label="Filter fields"
           data-search
+          title="Key: /"
           onInput={(event) => setFilter(event.currentTarget.value)}
         />
       </header>

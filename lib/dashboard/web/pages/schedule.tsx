@@ -10,7 +10,7 @@ import { Content } from '../ui/content.js';
 import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { Text } from '../ui/text.js';
 import { Page } from './page.js';
-import { RunEntry } from './schedules.js';
+import { NextTime, PauseEntry, RunEntry } from './schedules.js';
 
 const FIRST_EVENTS = 50;
 
@@ -65,7 +65,7 @@ function Details({ entry }: { entry: EntryWithPayload }) {
         <div>
           <dt>next</dt>
           <dd>
-            <When at={entry.next_enqueue_at} />
+            <NextTime entry={entry} long />
           </dd>
         </div>
         <div>
@@ -113,7 +113,14 @@ export function SchedulePage({ id }: { id: string }) {
       above={above}
       heading={<Text value={entry?.task_type ?? id} />}
       actions={
-        entry && !gone && may('act', entry.queue) && <RunEntry entry={entry} onDone={() => setRound(round + 1)} />
+        entry &&
+        !gone &&
+        may('act', entry.queue) && (
+          <>
+            <RunEntry entry={entry} onDone={() => setRound(round + 1)} />
+            <PauseEntry entry={entry} onDone={reload} />
+          </>
+        )
       }
     >
       {!data && !gone && (error ? <Failure error={error} retry={reload} /> : <Loading />)}
@@ -122,6 +129,11 @@ export function SchedulePage({ id }: { id: string }) {
       )}
       <div class="task-grid">
         <div class="stack">
+          {entry && !entry.can_pause && (
+            <p class="faint">
+              A scheduler of Go's asynq has this entry. It knows no pause: stop it, or remove the entry there.
+            </p>
+          )}
           {entry && <Payload entry={entry} text={data} />}
           <section class="card" aria-label="History">
             <header>

@@ -1,7 +1,8 @@
 import { api } from '../api/endpoints.js';
 import type { Entry } from '../api/fleet-types.js';
 import { refreshLive } from '../live/live.js';
-import { Ago } from '../live/time.js';
+import { perform } from '../live/perform.js';
+import { Ago, When } from '../live/time.js';
 import { useMay, useRefreshInterval } from '../state/config.js';
 import { useResource } from '../state/resource.js';
 import { paths } from '../state/router.js';
@@ -33,6 +34,41 @@ export function RunEntry({ entry, onDone }: { entry: Pick<Entry, 'id' | 'task_ty
   );
 }
 
+const GO_ENTRY = "A scheduler of Go's asynq has this entry. It knows no pause: stop it there.";
+
+/** What is pressed counts for all processes that have the entry. */
+export function PauseEntry({ entry, onDone }: { entry: Entry; onDone: () => void }) {
+  const name = visible(entry.task_type);
+  const change = async (): Promise<void> => {
+    await (entry.paused_at === null
+      ? perform(`The schedule of “${name}” is paused.`, () => api.changeEntry(entry.id, 'pause'))
+      : perform(`The schedule of “${name}” is resumed.`, () => api.changeEntry(entry.id, 'resume')));
+    onDone();
+  };
+  const does = entry.paused_at === null ? 'Pause' : 'Resume';
+  return (
+    <Button
+      small
+      disabled={!entry.can_pause}
+      onClick={change}
+      label={`${does}: ${name}`}
+      title={entry.can_pause ? undefined : GO_ENTRY}
+    >
+      {does}
+    </Button>
+  );
+}
+
+/** When it is due next, unless it is paused. */
+export const NextTime = ({ entry, long }: { entry: Entry; long?: boolean }) => {
+  if (entry.paused_at === null) return long ? <When at={entry.next_enqueue_at} /> : <Ago at={entry.next_enqueue_at} />;
+  return (
+    <>
+      <span class="flag">paused</span> {long && <When at={entry.paused_at} />}
+    </>
+  );
+};
+
 /** The queue has its own column. */
 const optionsOf = ({ options }: Entry): string => options.filter((option) => !option.startsWith('Queue(')).join(', ');
 
@@ -59,10 +95,17 @@ function Row({ entry, reload }: { entry: Entry; reload: () => void }) {
         <Ago at={entry.prev_enqueue_at} none="never" />
       </td>
       <td class="number" data-label="next">
-        <Ago at={entry.next_enqueue_at} />
+        <NextTime entry={entry} />
       </td>
       {may('act') && (
-        <td class="row-actions">{may('act', entry.queue) && <RunEntry entry={entry} onDone={reload} />}</td>
+        <td class="row-actions">
+          {may('act', entry.queue) && (
+            <>
+              <RunEntry entry={entry} onDone={reload} />
+              <PauseEntry entry={entry} onDone={reload} />
+            </>
+          )}
+        </td>
       )}
     </tr>
   );
@@ -80,6 +123,12 @@ export function SchedulesPage() {
       {!data && (error ? <Failure error={error} retry={reload} /> : <Loading />)}
       {data && entries.length === 0 && (
         <Empty title="No schedule">Schedules appear here while their process runs.</Empty>
+      )}
+      {entries.some((entry) => !entry.can_pause) && (
+        <p class="faint">
+          Some of these are of schedulers of Go's asynq. They know no pause: stop those schedulers, or remove the
+          entries there.
+        </p>
       )}
       {entries.length > 0 && (
         <div class="table-card">

@@ -5,6 +5,7 @@ import { type JsonNode, nodeAt, parseJson } from '../json/parse.js';
 import { useRefreshInterval } from '../state/config.js';
 import { type Resource, useResource } from '../state/resource.js';
 import { paths } from '../state/router.js';
+import { AttemptsCard } from '../task/attempts-card.js';
 import { ExplanationCard } from '../task/explanation-card.js';
 import { NotesCard } from '../task/notes-card.js';
 import { TaskActions } from '../task/task-actions.js';
@@ -39,6 +40,7 @@ function Body({ queue, id, task, tree, reload }: BodyProps) {
     <div class="task-grid">
       <div class="stack">
         {task.error_message !== '' && <ErrorCard task={task} />}
+        <AttemptsCard task={task} />
         <NotesCard task={task} />
         <StepsCard queue={queue} id={id} state={task.state} onDone={reload} />
         <Content

@@ -21,12 +21,12 @@ export function Pages({ page, isLast, to }: PagesProps) {
   return (
     <nav class="pages" aria-label="Pages">
       {page > 1 && (
-        <a class="button plain" href={to(page === 2 ? undefined : page - 1)} data-prev>
+        <a class="button plain" href={to(page === 2 ? undefined : page - 1)} data-prev title="Key: p">
           Newer
         </a>
       )}
       {!isLast && (
-        <a class="button plain" href={to(page + 1)} data-next>
+        <a class="button plain" href={to(page + 1)} data-next title="Key: n">
           Older
         </a>
       )}

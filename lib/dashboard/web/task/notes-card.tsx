@@ -1,14 +1,12 @@
 import type { Task } from '../api/task-types.js';
 import { When } from '../live/time.js';
-import { LongText, Text } from '../ui/text.js';
+import { ProgressBar } from '../ui/progress.js';
+import { LongText } from '../ui/text.js';
 
 function Progress({ progress }: { progress: NonNullable<Task['progress']> }) {
-  const percent = Math.floor(progress.fraction * 100);
   return (
     <div class="progress">
-      <progress max={1} value={progress.fraction} aria-label="Progress" />
-      <b>{percent} %</b>
-      <Text value={progress.text} class="wrap" />
+      <ProgressBar progress={progress} />
       <span class="faint">
         <When at={progress.at} none="" />
       </span>

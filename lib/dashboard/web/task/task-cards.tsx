@@ -113,6 +113,7 @@ function events(task: Task): [string, number][] {
   const kept = task.state === 'completed' && task.ttl_seconds > 0;
   const completed = instant(task.completed_at);
   const all: [string, number | undefined][] = [
+    ['enqueued', instant(task.enqueued_at)],
     ['last failed', instant(task.last_failed_at)],
     ['started', instant(task.worker?.started_at)],
     ['pending', instant(task.pending_since)],
@@ -127,7 +128,7 @@ function events(task: Task): [string, number][] {
   return all.filter((event): event is [string, number] => event[1] !== undefined).sort((a, b) => a[1] - b[1]);
 }
 
-/** The known times of a task: Redis keeps no history of it. */
+/** The known times of a task. */
 export function Timeline({ task }: { task: Task }) {
   const now = useNow();
   const all = events(task);

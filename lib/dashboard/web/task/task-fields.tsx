@@ -1,6 +1,8 @@
+import type { KnownType } from '../api/task-types.js';
 import { live } from '../live/live.js';
 import { useStore } from '../store.js';
 import type { TaskForm } from './form.js';
+import { Template } from './template.js';
 import { PayloadField } from './payload-field.js';
 import { WhenField } from './when-field.js';
 
@@ -9,6 +11,8 @@ interface FieldsProps {
   onChange: (form: TaskForm) => void;
   /** Whether it is a new task; else a copy. */
   fresh?: boolean;
+  /** Types to suggest. */
+  types?: readonly KnownType[];
 }
 
 type Plain = Exclude<keyof TaskForm, 'payload' | 'when'>;
@@ -83,7 +87,7 @@ const HeadersField = ({ form, onChange }: Pick<FieldProps, 'form' | 'onChange'>)
   </label>
 );
 
-export function TaskFields({ form, onChange, fresh = false }: FieldsProps) {
+export function TaskFields({ form, onChange, fresh = false, types = [] }: FieldsProps) {
   const queues = useStore(live, ({ queues }) => queues);
   const edited = { form, onChange };
   return (
@@ -93,14 +97,34 @@ export function TaskFields({ form, onChange, fresh = false }: FieldsProps) {
           <option key={queue} value={queue} />
         ))}
       </datalist>
+      <datalist id="known-types">
+        {types.map(({ type }) => (
+          <option key={type} value={type} />
+        ))}
+      </datalist>
       <div class="field-row">
         <Field {...edited} name="queue" label="Queue" required list="known-queues" />
-        <Field {...edited} name="type" label="Type" required hint={fresh ? 'email:welcome' : undefined} />
+        <Field
+          {...edited}
+          name="type"
+          label="Type"
+          required
+          hint={fresh ? 'email:welcome' : undefined}
+          list="known-types"
+        />
       </div>
       {form.payload ? (
         <PayloadField value={form.payload} onChange={(payload) => onChange({ ...form, payload })} />
       ) : (
         <p class="faint">The payload is hidden and is copied unchanged.</p>
+      )}
+      {fresh && (
+        <Template
+          key={form.type}
+          queue={form.queue}
+          known={types.find(({ type }) => type === form.type)}
+          onFill={(payload) => onChange({ ...form, payload })}
+        />
       )}
       <WhenField now value={form.when} onChange={(when) => onChange({ ...form, when })} />
       <details class="more">

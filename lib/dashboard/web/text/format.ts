@@ -41,6 +41,12 @@ export const percent = (part: number, of: number): string => {
   return value < 0.1 ? '<0.1%' : `${value < 10 ? value.toFixed(1) : value.toFixed(0)}%`;
 };
 
+/** How long it was between two times, of which the later is in whole seconds, rounded down: `up to 1 s`, `12 s`. */
+export function between(from: number, to: number): string {
+  const seconds = Math.floor(to / 1000) - Math.floor(from / 1000);
+  return seconds < 1 ? 'up to 1 s' : clockDuration(seconds);
+}
+
 const STEPS = [
   ['d', 86_400],
   ['h', 3600],

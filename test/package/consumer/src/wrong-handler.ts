@@ -1,4 +1,4 @@
-import { InjectTasks, TaskHandler, defineTask, type TasksOf } from 'nestjs-asynq';
+import { InjectTasks, Payload, TaskHandler, defineTask, type TasksOf } from 'nestjs-asynq';
 import { LetterTasks } from './tasks.js';
 
 const WeighLetter = defineTask<{ grams: number; posted: Date }, string>('letter:weigh');
@@ -21,6 +21,23 @@ export class Scales {
   // @ts-expect-error the result is text
   @TaskHandler(WeighLetter)
   grams({ grams }: { grams: number }): number {
+    return grams;
+  }
+
+  @TaskHandler(WeighLetter)
+  fields(@Payload(WeighLetter, 'grams') grams: number, @Payload(WeighLetter, 'posted') posted: string): string {
+    return `${grams} g on ${posted.slice(0, 10)}`;
+  }
+
+  @TaskHandler(WeighLetter)
+  // @ts-expect-error a letter has no weight
+  misspelt(@Payload(WeighLetter, 'weight') grams: number): string {
+    return `${grams} g`;
+  }
+
+  @TaskHandler(WeighLetter)
+  // @ts-expect-error the weight is a number
+  text(@Payload(WeighLetter, 'grams') grams: string): string {
     return grams;
   }
 

@@ -1,0 +1,141 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { MemoryBroker } from '../../../lib/broker/memory/memory-broker.js';
+import type { ManualClock } from '../../../lib/clock.js';
+import { Server } from '../../../lib/server/server.js';
+import type { TaskLimits } from '../../../lib/task/limits.js';
+import { request } from '../../support/messages.js';
+import { manualClock, turn } from '../../support/server-rig.js';
+
+const servers: Server[] = [];
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.shutdown()));
+});
+
+/** Three servers with a limit for each key, and tasks: `each` of each of `keys`. */
+async function fleet(limits: TaskLimits, { keys, each }: { keys: number; each: number }, concurrency = 10) {
+  const clock = manualClock();
+  const broker = new MemoryBroker(clock);
+  const started: string[] = [];
+  const running = new Map<string, number>();
+  let most = 0;
+  const handle = async ({ payload }: { payload: Buffer }): Promise<void> => {
+    const key = payload.toString();
+    started.push(key);
+    running.set(key, (running.get(key) ?? 0) + 1);
+    most = Math.max(most, running.get(key)!);
+    await new Promise<void>((resolve) => void clock.after(20, resolve));
+    running.set(key, running.get(key)! - 1);
+  };
+  const requests = Array.from({ length: keys * each }, (_, index) =>
+    request({ type: 'sync', payload: Buffer.from(`k${index % keys}`) }),
+  );
+  await broker.producer.enqueue('default', requests);
+  const start = async (count: number): Promise<void> => {
+    for (let index = 0; index < count; index++) {
+      const handlers = [
+        { pattern: 'sync', handle, limits, limitKey: ({ payload }: { payload: Buffer }) => `${payload}` },
+      ];
+      const server = new Server({ broker, handlers, options: { concurrency } });
+      servers.push(server);
+      await server.start();
+    }
+  };
+  return { broker, clock, started, start, mostAtATime: () => most };
+}
+
+async function pass(clock: ManualClock, milliseconds: number): Promise<void> {
+  for (let left = milliseconds; left > 0; left -= 20) {
+    clock.advance(20);
+    await turn(3);
+  }
+}
+
+describe('limitBy with many keys', () => {
+  it('asks little for tokens that others have, and runs all when they are free', async () => {
+    const [keys, seconds] = [1_500, 4];
+    const { broker, clock, started, start } = await fleet({ globalConcurrency: 1 }, { keys, each: 1 });
+    const scopes = Array.from({ length: keys }, (_, index) => `sync:k${index}`);
+    const until = Math.floor(clock.now() / 1000) + 3_600;
+    for (const scope of scopes) await broker.limiting.acquireTokens(scope, 1, until, ['other']);
+    await start(3);
+    await pass(clock, 6_000);
+    expect((await broker.inspection.describeQueue('default'))!.held).toBe(keys);
+    const calls = ['acquireTokens', 'requestToken', 'tokenRequest'] as const;
+    const spies = calls.map((name) => vi.spyOn(broker.limiting, name));
+    await pass(clock, seconds * 1_000);
+    const counts = spies.map(({ mock }) => mock.calls.length);
+    // 200 looks a second and server, and some to spare: one a second for each key would be 4,500.
+    expect(counts[0]).toBeGreaterThan(500 * seconds);
+    for (const count of counts) expect(count).toBeLessThan(700 * seconds);
+    expect(started).toEqual([]);
+    for (const scope of scopes) await broker.limiting.releaseTokens(scope, ['other']);
+    await pass(clock, 6_000);
+    expect(new Set(started).size).toBe(keys);
+    expect(started).toHaveLength(keys);
+  });
+
+  it('takes no more tokens than there are slots, when servers find many keys that wait', async () => {
+    const [keys, slots] = [600, 4];
+    const { broker, clock, started, start, mostAtATime } = await fleet(
+      { globalConcurrency: 1 },
+      { keys, each: 2 },
+      slots,
+    );
+    const { tasks } = await broker.consumer.exchange('default', { settle: [], take: 2 * keys });
+    const settle = tasks.map(({ lease, message }) => ({
+      kind: 'wait' as const,
+      lease,
+      waitlist: `sync:${message.payload.toString()}`,
+    }));
+    await broker.consumer.exchange('default', { settle, take: 0 });
+    let [tokens, mostTokens] = [0, 0];
+    const { limiting } = broker;
+    const [acquire, release] = [limiting.acquireTokens.bind(limiting), limiting.releaseTokens.bind(limiting)];
+    vi.spyOn(limiting, 'acquireTokens').mockImplementation(async (...args) => {
+      const got = await acquire(...args);
+      mostTokens = Math.max(mostTokens, (tokens += got.filter(Boolean).length));
+      return got;
+    });
+    vi.spyOn(limiting, 'releaseTokens').mockImplementation(async (...args) => {
+      const count = await release(...args);
+      tokens -= count;
+      return count;
+    });
+    await start(3);
+    await pass(clock, 9_000);
+    expect(started).toHaveLength(2 * keys);
+    expect(mostAtATime()).toBe(1);
+    expect(mostTokens).toBeGreaterThanOrEqual(3 * slots);
+    expect(mostTokens).toBeLessThanOrEqual(3 * 3 * slots); // all of tasks that have ended together may be on their way back
+  });
+
+  it('wakes each task about once when rates have room again, however many servers know of it', async () => {
+    const [keys, each] = [100, 3];
+    const { broker, clock, started, start } = await fleet({ rateLimit: { max: 1, per: 2_000 } }, { keys, each });
+    const wakes = vi.spyOn(broker.limiting, 'wakeWaiting');
+    const woken = async (): Promise<number> =>
+      (await Promise.all(wakes.mock.results.map(({ value }) => value as Promise<{ woken: number }>))).reduce(
+        (sum, reply) => sum + reply.woken,
+        0,
+      );
+    await start(3);
+    await pass(clock, 9_000);
+    expect(started).toHaveLength(keys * each);
+    // Two of each key wait. If each server woke one for each window, more would be woken, and put aside again.
+    expect(await woken()).toBeGreaterThanOrEqual(2 * keys);
+    expect(await woken()).toBeLessThan(2.2 * keys);
+  });
+
+  it('goes on when the server that would wake the successors has died', async () => {
+    const { broker, clock, started, start } = await fleet({ rateLimit: { max: 1, per: 2_000 } }, { keys: 50, each: 2 });
+    await start(3);
+    await pass(clock, 1_000);
+    expect(started).toHaveLength(50);
+    const [dead] = servers.splice(0, 1);
+    await Promise.all([dead!.shutdown(), pass(clock, 500)]);
+    await pass(clock, 2_500);
+    expect(started).toHaveLength(100);
+    expect((await broker.inspection.describeQueue('default'))!.held).toBe(0);
+  });
+});
