@@ -41,17 +41,20 @@ describe('chaos of repeats', () => {
 
       await Promise.all((['server', 'server', 'client', 'client'] as const).map((role) => judge.start(role)));
       const end = Date.now() + SECONDS * 1000;
+      const endLeases = async (): Promise<void> => {
+        for (const id of await endStaleLeases(redis, KEYS)) judge.leaseEnded(id);
+      };
       const repeat = (interval: number, what: () => Promise<void>) => repeatUntil(end, interval, what);
       await Promise.all([
         repeat(1_500 * PATIENCE, () => judge.replace('server')),
         repeat(2_000 * PATIENCE, () => judge.replace('client')),
         repeat(3_000 * PATIENCE, () => server.restart().then(() => judge.count('killed Redis'))),
-        repeat(2_000, () => endStaleLeases(redis, KEYS).then(() => undefined)),
+        repeat(2_000, endLeases),
       ]);
 
       await judge.stop('client');
       const open = async (): Promise<string[]> => {
-        await endStaleLeases(redis, KEYS);
+        await endLeases();
         const info = await inspector.getQueueInfo('default');
         return STATES.filter((state) => info[state] > 0).map((state) => `${info[state]} tasks are ${state}`);
       };

@@ -22,17 +22,25 @@ interface Attempt {
   readonly began: number;
   /** When its handler has ended well. */
   ran?: number;
+  /** Whether its handler has ended: its server lived. */
+  ended?: boolean;
 }
 
 /** The tasks of a mode and a key: whatever is known of them for sure. */
 class Subject {
   readonly calls = new Map<string, Call>();
   readonly tasks = new Map<string, Attempt[]>();
+  /** When leases of its tasks were ended by the test. */
+  private readonly leaseEnds: { readonly id: string; readonly at: number }[] = [];
 
   constructor(
     readonly name: string,
     private readonly rules: readonly Rule[],
   ) {}
+
+  leaseEnded(id: string, at: number): void {
+    this.leaseEnds.push({ id, at });
+  }
 
   attemptsOf(id: string): Attempt[] {
     let attempts = this.tasks.get(id);
@@ -71,24 +79,44 @@ class Subject {
     return [...ids].filter((id) => id && !this.tasks.get(id)?.some(({ ran }) => ran)).map((id) => `${id} never ran`);
   }
 
-  /** An attempt that ended well twice was claimed twice, or belongs to two tasks of one id. */
+  /**
+   * An attempt that ended well twice was claimed twice, or belongs to two tasks of one id. A call that replaces a task that waits for its
+   * retry counts from 0 again.
+   */
   private twice(): string[] {
     return [...this.tasks].flatMap(([id, attempts]) => {
-      const numbers = attempts.filter(({ ran }) => ran).map(({ number }) => number);
-      return new Set(numbers).size < numbers.length ? [`${id} ran twice`] : [];
+      const names = attempts.filter(({ ran }) => ran).map(({ call, number }) => `${call} ${number}`);
+      return new Set(names).size < names.length ? [`${id} ran twice`] : [];
     });
+  }
+
+  /**
+   * Tasks whose lease the test has ended though their server lived: it took longer than that to tell Redis how they ended. What is said
+   * late ends the next attempt, too, while that one still runs.
+   */
+  private lapsed(): ReadonlySet<string> {
+    const ended = this.leaseEnds.filter(
+      ({ id, at }) => this.tasks.get(id)?.findLast(({ began }) => began <= at)?.ended,
+    );
+    return new Set(ended.map(({ id }) => id));
+  }
+
+  private tasksWithLease(): [string, Attempt[]][] {
+    const lapsed = this.lapsed();
+    return [...this.tasks].filter(([id]) => !lapsed.has(id));
   }
 
   /** From when to when each task was there in any case. */
   private lives(): [number, number][] {
-    return [...this.tasks].map(([id, attempts]) => {
+    return this.tasksWithLease().map(([id, attempts]) => {
       const made = Math.min(this.createdBy(id)?.end ?? Infinity, ...attempts.map(({ began }) => began));
       return [made, Math.max(...attempts.map(({ ran = 0 }) => ran))];
     });
   }
 
   private runs(): [number, number][] {
-    return this.succeeded().map(({ began, ran }) => [began, ran!]);
+    const attempts = this.tasksWithLease().flatMap(([, all]) => all);
+    return attempts.filter(({ ran }) => ran !== undefined).map(({ began, ran }) => [began, ran!]);
   }
 
   /** How many of these spans there are at once at most. */
@@ -142,6 +170,11 @@ export class RepeatJudge extends Processes {
     return [...this.crashes, ...refused, ...Array.from(this.subjects.values(), (one) => one.faults()).flat()];
   }
 
+  /** The test has ended the lease of a task of any mode. */
+  leaseEnded(id: string): void {
+    for (const subject of this.subjects.values()) subject.leaseEnded(id, Date.now());
+  }
+
   /** How much was done, by mode. */
   get figures(): object {
     const figures: Record<string, { calls: number; tasks: number; attempts: number }> = {};
@@ -164,13 +197,14 @@ export class RepeatJudge extends Processes {
     if (word === 'got') Object.assign(call!, { end: time, id: second, created: third === 'true' });
     else if (word === 'began') subject.attemptsOf(first).push({ call: second, number: third, began: time });
     else if (word === 'ran') this.end(subject.attemptsOf(first), second, third, time);
+    else if (word === 'threw') this.end(subject.attemptsOf(first), second, third);
     else if (second === 'ASYNQ_DUPLICATE_TASK') subject.calls.delete(first); // it has done nothing
     else this.refused.add(second);
   }
 
-  private end(attempts: Attempt[], call: string, number: string, time: number): void {
-    const attempt = attempts.findLast((one) => one.call === call && one.number === number && one.ran === undefined);
-    if (attempt) attempt.ran = time;
+  private end(attempts: Attempt[], call: string, number: string, ran?: number): void {
+    const attempt = attempts.findLast((one) => one.call === call && one.number === number && !one.ended);
+    if (attempt) Object.assign(attempt, { ran, ended: true });
   }
 
   private subjectOf(mode: string, key: string): Subject {

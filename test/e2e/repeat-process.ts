@@ -32,9 +32,11 @@ async function handle(task: TaskContext): Promise<void> {
   const said = [task.type, key, task.id, call, task.retried];
   say('began', ...said);
   await sleep(Math.random() * 40);
-  if (Math.random() < 0.08) throw new Error('tried again');
-  if (task.type === 'supersede') task.signal.throwIfAborted();
-  say('ran', ...said);
+  const isCancelled = task.type === 'supersede' && task.signal.aborted;
+  const fails = isCancelled || Math.random() < 0.08;
+  say(fails ? 'threw' : 'ran', ...said);
+  if (isCancelled) throw task.signal.reason;
+  if (fails) throw new Error('tried again');
 }
 
 /** Calls again and again, as two buttons that are pressed by two people. */

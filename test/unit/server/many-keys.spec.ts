@@ -122,9 +122,9 @@ describe('limitBy with many keys', () => {
     await start(3);
     await pass(clock, 9_000);
     expect(started).toHaveLength(keys * each);
-    // Two of each key wait. If each server woke one for each window, more would be woken, and put aside again.
+    // Two of each key wait. If each server woke one for each window, 6 would be woken, and 4 put aside again. A few more are, as servers look at random times.
     expect(await woken()).toBeGreaterThanOrEqual(2 * keys);
-    expect(await woken()).toBeLessThan(2.2 * keys);
+    expect(await woken()).toBeLessThan(3 * keys);
   });
 
   it('goes on when the server that would wake the successors has died', async () => {
