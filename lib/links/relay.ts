@@ -1,4 +1,4 @@
-import type { Caused, LinksRole, Parcel } from '../broker/links.js';
+import type { Caused, LinkNews, LinksRole, Parcel } from '../broker/links.js';
 import { ClosedError } from '../errors.js';
 import { AsynqEvents } from '../events/events.js';
 import { Lanes } from './lanes.js';
@@ -17,7 +17,7 @@ const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 export class Relay {
   private readonly deliveries: Lanes<Parcel>;
   private readonly acknowledgements: Lanes<Parcel>;
-  private readonly listeners = new Set<() => void>();
+  private readonly listeners = new Set<(news: readonly LinkNews[]) => void>();
   private waiters: (() => void)[] = [];
   private closed = false;
   private closing: Promise<void> | undefined;
@@ -40,13 +40,13 @@ export class Relay {
     if (!this.closed) {
       for (const parcel of parcels) this.deliveries.add(parcel.to, identityOf(parcel), parcel);
       this.deliveries.start();
-      for (const listener of this.listeners) listener();
+      for (const listener of this.listeners) listener(news);
     }
     for (const one of news) emitNews(this.events, one);
   }
 
-  /** Calls back whenever something is carried. @returns a function that ends it */
-  onCarry(listener: () => void): () => void {
+  /** Calls back whenever something is carried, with what has happened. @returns a function that ends it */
+  onCarry(listener: (news: readonly LinkNews[]) => void): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
   }

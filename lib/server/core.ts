@@ -112,10 +112,11 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     const crewOf = (): string => crewName({ fetches, queues: queues.names(), aggregates, policies });
     const seat = (this.seat = new CrewSeat({ ...common, crewOf, sits: () => processor.isFetching || !fetches }));
     const caller = (this.caller = new StandbyCaller({ ...common, seat }));
-    this.waker = new Waker({ ...common, processor, source, pollInterval, seat, caller });
+    const waker = (this.waker = new Waker({ ...common, processor, source, pollInterval, seat, caller }));
     const groupServices = { ...common, groups };
     const aggregator = (this.aggregator = new Aggregator(groupServices));
-    const parts = { attempts: executor, verdicts, limiters, newerPayloads, leases, syncer, source, aggregator, seat };
+    const served = { attempts: executor, verdicts, limiters, newerPayloads };
+    const parts = { ...served, leases, syncer, source, waker, aggregator, seat };
     this.loops = new ServerLoops({ ...common, ...parts, groupServices, options, server: this, identity });
   }
 

@@ -1,4 +1,5 @@
 import type { Broker, WakeSource } from '../broker/broker.js';
+import type { LinkNews } from '../broker/links.js';
 import type { Clock } from '../clock.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
@@ -13,6 +14,7 @@ import type { Verdicts } from './attempt/verdict.js';
 import type { CrewSeat } from './crew/crew-seat.js';
 import type { QueueRegistry } from './fetching/queue-registry.js';
 import type { Syncer } from './fetching/syncer.js';
+import type { Waker } from './fetching/waker.js';
 import type { Aggregator } from './groups/aggregator.js';
 import type { GroupServices } from './groups/group-services.js';
 import { GroupWatch } from './groups/group-watch.js';
@@ -47,6 +49,7 @@ export interface ServerLoopsDeps {
   readonly server: PublishedServer;
   readonly identity: ServerIdentity;
   readonly source: WakeSource;
+  readonly waker: Pick<Waker, 'released'>;
   readonly seat: CrewSeat;
   readonly queues: QueueRegistry;
   readonly mux: Mux;
@@ -141,7 +144,7 @@ export class ServerLoops {
     this.aggregation?.start();
     this.groupWatch?.start();
     this.linkKeeping.start();
-    this.offCarry = this.deps.relay.onCarry(() => this.placesChanged());
+    this.offCarry = this.deps.relay.onCarry((news) => this.carried(news));
     this.health?.start(healthCheckInterval);
     this.storeCheck.start(); // once
     this.fleetCheck.start(FLEET_CHECK_DELAY_MS); // once
@@ -227,6 +230,12 @@ export class ServerLoops {
     this.forwarding.trigger();
     this.recovery.trigger();
     this.aggregation?.trigger();
+  }
+
+  /** This process has made or settled links, and may have put tasks into its own queues. */
+  private carried(news: readonly LinkNews[]): void {
+    this.placesChanged();
+    for (const one of news) if (one.kind === 'wait' && one.state === 'pending') this.deps.waker.released(one.queue);
   }
 
   /** There may be links where there were none, or a notice of that is lost. */

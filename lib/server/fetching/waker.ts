@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'; // the real one, also where a test fakes the global
 import type { WakeSource } from '../../broker/broker.js';
 import type { Clock, ClockTimer } from '../../clock.js';
 import { BrokerUnavailableError } from '../../errors.js';
@@ -56,6 +57,7 @@ export interface WakerOptions {
 export class Waker implements Overload {
   private pollTimer: ClockTimer | undefined;
   private arming = false;
+  private armScheduled = false;
   private refusedUntil = 0;
   private stopped = false;
   private notices = 0;
@@ -113,8 +115,14 @@ export class Waker implements Overload {
    */
   afterRound(): void {
     if (this.stopped) return;
-    void this.arm();
+    this.armSoon();
     this.pollTimer ??= this.options.clock.after(this.pollDelay(), () => this.pollNow());
+  }
+
+  /** This process has put a task there itself: a notice would come later. */
+  released(name: string): void {
+    const { queues, processor, seat } = this.options;
+    if (!this.stopped && seat.isAwake && queues.get(name)?.backlog === 0) processor.pollQueue(name);
   }
 
   onPending(name: string): void {
@@ -138,6 +146,18 @@ export class Waker implements Overload {
     this.stopped = true;
     this.pollTimer?.cancel();
     for (const queue of this.options.queues.all()) queue.restTimer?.cancel();
+  }
+
+  /** After the round that comes next: what has ended at once is settled before a notice is asked for. */
+  private armSoon(): void {
+    if (this.armScheduled) return;
+    this.armScheduled = true;
+    setImmediate(() =>
+      setImmediate(() => {
+        this.armScheduled = false;
+        void this.arm();
+      }),
+    );
   }
 
   private async arm(): Promise<void> {

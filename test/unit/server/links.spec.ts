@@ -3,7 +3,7 @@ import type { FailurePolicy, LinkedRequest, Prerequisite } from '../../../lib/br
 import { NotAMemberError, RevokeTask, SkipRetry } from '../../../lib/errors.js';
 import type { TaskContext } from '../../../lib/task/context.js';
 import { request } from '../../support/messages.js';
-import { closeRigs, manualClock, openRig, type Rig, startRig, turn } from '../../support/server-rig.js';
+import { closeRigs, gate, manualClock, openRig, type Rig, startRig, turn } from '../../support/server-rig.js';
 
 const START = 1_700_000_000;
 const A: Prerequisite = { queue: 'default', id: 'a' };
@@ -85,6 +85,28 @@ describe('a task that others wait for', () => {
     const b = await taskB(rig);
     expect(b?.state).toBe('archived');
     expect(b?.message.errorMsg).toContain('lease');
+  });
+
+  it('releases one in another queue of its server, which starts it before any notice or poll', async () => {
+    const clock = manualClock();
+    const { handle, open, entered } = gate();
+    const rig = openRig({ a: handle, b: () => undefined }, { queues: { default: 1, other: 1 } }, clock);
+    const { memory, server } = rig;
+    const { onPending } = server['core'].waker;
+    server['core'].waker.onPending = function (name) {
+      if (name === 'default') onPending.call(this, name);
+    };
+    const prerequisites = [{ queue: 'default', id: 'a' }];
+    const wait = { prerequisites, onFailure: 'cancel', onTimeout: 'archive', deadline: START + 600 } as const;
+    await server.start();
+    await rig.add({ id: 'a', type: 'a' });
+    await entered;
+    await memory.links.enqueue('other', [{ ...request({ id: 'b', type: 'b', queue: 'other' }), wait }]);
+    await memory.links.watch('default', [{ id: 'a', waiting: { queue: 'other', id: 'b', n: 0, until: START + 600 } }]);
+    await turn();
+    open();
+    await turn(20);
+    expect(rig.outcomes.map(({ task, outcome }) => `${task.id} ${outcome}`)).toEqual(['a done', 'b done']);
   });
 
   it('may be retried first: they go on waiting', async () => {
