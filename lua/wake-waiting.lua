@@ -21,7 +21,7 @@
 local call, try = redis.call, redis.pcall
 -- How many entries that no longer wait one call removes.
 local MAX_REMOVED = 1000
--- How many tasks at the front that were woken before are put in order with those that are woken now.
+-- Among how many tasks at the front that were woken before those that are woken now have their place.
 local MAX_WOKEN_AHEAD = 64
 
 call('LLEN', KEYS[3])
@@ -58,26 +58,57 @@ local left = call('ZCARD', KEYS[1])
 if left == 0 then call('SREM', KEYS[5], ARGV[4]) end
 if #woken == 0 then return { 0, left } end
 
-local line, ahead = {}, call('LRANGE', KEYS[3], -MAX_WOKEN_AHEAD, -1)
-for i = #ahead, 1, -1 do
-  local _, from = waits(ahead[i])
-  if not from then break end
-  since[ahead[i]] = tonumber(from)
-  line[#line + 1] = ahead[i]
-end
-if #line > 0 then call('LTRIM', KEYS[3], 0, -#line - 1) end
+-- Those that were woken before are in order, the longest waiting one next: each of these comes behind all that have waited for as long.
+local popped = {}
 for i = 1, #woken do
-  call('ZREM', KEYS[2], woken[i])
-  call('HSET', ARGV[1] .. woken[i], 'state', 'pending', 'pending_since', ARGV[2])
-  line[#line + 1] = woken[i]
+  popped[woken[i]] = i
 end
-local place = {}
-for i = 1, #line do
-  place[line[i]] = i
-end
-table.sort(line, function(one, other)
-  if since[one] == since[other] then return place[one] > place[other] end
-  return since[one] > since[other]
+table.sort(woken, function(one, other)
+  if since[one] == since[other] then return popped[one] < popped[other] end
+  return since[one] < since[other]
 end)
+local ahead = call('LRANGE', KEYS[3], -MAX_WOKEN_AHEAD, -1)
+local size = #ahead
+
+-- Whether the task at this place, 1 being the next, waits since then, or for longer.
+local function waits_as_long(place, at)
+  local id = ahead[size + 1 - place]
+  if not since[id] then
+    local _, from = waits(id)
+    since[id] = from and tonumber(from) or math.huge -- it has never waited
+  end
+  return since[id] <= at
+end
+
+-- How many tasks come before one that waits since then, of which so many are known.
+local function count_before(known, at)
+  local low, high = known, size
+  while low < high do
+    local middle = math.ceil((low + high) / 2)
+    if waits_as_long(middle, at) then
+      low = middle
+    else
+      high = middle - 1
+    end
+  end
+  return low
+end
+
+local line, before = {}, 0 -- the line: from the next one on
+for i = 1, #woken do
+  local id = woken[i]
+  local places = count_before(before, since[id])
+  for place = before + 1, places do
+    line[#line + 1] = ahead[size + 1 - place]
+  end
+  before, line[#line + 1] = places, id
+  call('ZREM', KEYS[2], id)
+  call('HSET', ARGV[1] .. id, 'state', 'pending', 'pending_since', ARGV[2])
+end
+if before > 0 then call('LTRIM', KEYS[3], 0, -before - 1) end
+for left_end = 1, math.floor(#line / 2) do
+  local right_end = #line + 1 - left_end
+  line[left_end], line[right_end] = line[right_end], line[left_end]
+end
 spread('RPUSH', KEYS[3], line)
 return { #woken, left }
