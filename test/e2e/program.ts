@@ -42,6 +42,11 @@ export class Program {
     });
   }
 
+  /** What it says on stderr, but for what each program says on a machine that has not let it run for a second. */
+  get complaints(): string {
+    return this.stderr.replaceAll(/^.*The event loop stood still for .*\n/gm, '');
+  }
+
   /** All output, for messages. */
   get output(): string {
     return `${this.stdout}\n${this.stderr}`;

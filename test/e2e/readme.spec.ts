@@ -45,7 +45,7 @@ describe('the README', () => {
     expect(await program.ended, program.output).toEqual({ code: null, signal: 'SIGTERM' }); // Nest's own way
     expect(program.stdout).toMatch(/Server closed$/m);
     expect(program.stdout.match(/mail to user/g)).toHaveLength(1);
-    expect(program.stderr).toBe('');
+    expect(program.complaints).toBe('');
   });
 
   it('has a test that passes', async () => {

@@ -105,7 +105,7 @@ describe.concurrent('the console sample', () => {
 
     program.interrupt();
     await program.ended;
-    expect(program.stderr).toBe('');
+    expect(program.complaints).toBe('');
   });
 
   it('is on Redis with REDIS_URL, twice if you like', async () => {

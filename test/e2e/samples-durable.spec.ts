@@ -26,7 +26,7 @@ describe.concurrent('the durable sample', () => {
     program.type('yes');
     expect(await program.ended).toMatchObject({ code: 0 });
     expect(program.stdout).toMatch(/order-1: it is shipped\norder-1 is fulfilled, approved by the terminal\n$/);
-    expect(program.stderr).toBe('');
+    expect(program.complaints).toBe('');
   });
 
   it('refunds the payment of one that is not', async () => {

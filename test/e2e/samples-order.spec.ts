@@ -39,13 +39,13 @@ describe.concurrent('the order sample', () => {
   it('imports rows, and closes an order when its dead step was run again by hand, without Redis', async () => {
     const program = await followOrder({});
     expect(program.stdout).toMatch(END);
-    expect(program.stderr).toBe('');
+    expect(program.complaints).toBe('');
   });
 
   it('does the same on Redis', async () => {
     server = await startRedis();
     const program = await followOrder({ REDIS_URL: `redis://127.0.0.1:${server.port}` });
     expect(program.stdout).toMatch(END);
-    expect(program.stderr).toBe('');
+    expect(program.complaints).toBe('');
   });
 });

@@ -88,7 +88,7 @@ describe.concurrent('npm start', () => {
     expect(rowOf(program, 'named/b/dä.txt')).toEqual(['1', '2', '7', digest(texts['b/dä.txt'])]);
     expect(program.stdout).toContain('4 files: 3 lines, 7 words, 32 bytes');
     expect(program.stdout).toMatch(/^4 files, one task each, in memory\n +lines +words +bytes  sha256 +file\n/);
-    const retries = program.stderr.trim().split('\n');
+    const retries = program.complaints.trim().split('\n');
     expect(retries).toHaveLength(2);
     for (const line of retries) expect(line).toMatch(/^warning: Task report:publish .*: the printer is on fire$/);
   });

@@ -57,7 +57,7 @@ describe.concurrent('the scheduled sample', () => {
     expect([...program.stdout.matchAll(REPORT)].length).toBeGreaterThanOrEqual(1);
     const [, next] = await program.until(/report:nightly \(0 2 \* \* \*, Europe\/Berlin\) comes next at (\S+)/);
     expect(new Date(next!).toLocaleTimeString('en-GB', { timeZone: 'Europe/Berlin' })).toBe('02:00:00');
-    expect(program.stderr).toBe('');
+    expect(program.complaints).toBe('');
   });
 
   it('shares the mails and reports among processes on one Redis, and goes on when one ends', async () => {
@@ -78,7 +78,7 @@ describe.concurrent('the scheduled sample', () => {
     await vi.waitFor(() => expect([...stays.stdout.matchAll(REPORT)].length).toBeGreaterThan(before), 10_000);
     stays.interrupt();
     await stays.ended;
-    expect(stays.stderr + ends.stderr).toBe('');
+    expect(stays.complaints + ends.complaints).toBe('');
     await expectNothingLeft(server);
   });
 });
