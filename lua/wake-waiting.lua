@@ -80,7 +80,7 @@ local function waits_as_long(place, at)
   return since[id] <= at
 end
 
--- How many tasks come before one that waits since then, of which so many are known.
+-- How many tasks come before one that waits since then: `known` of them at least.
 local function count_before(known, at)
   local low, high = known, size
   while low < high do

@@ -229,7 +229,7 @@ export class RedisGroups implements GroupsRole {
   }
 
   /**
-   * Claims sets along a search. At the limit, or after so many pages, the search is kept for the next call: to begin anew would check
+   * Claims sets along a search. At the limit, or after so many pages, the search is kept for the next call: to begin again would check
    * the same groups at each call.
    *
    * @returns how many groups it came to, and when the next of them is due

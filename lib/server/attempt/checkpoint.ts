@@ -14,7 +14,7 @@ export interface Checkpoint {
   readonly signal?: string | undefined;
   /** How often the work has failed, where the step has retries of its own. */
   readonly tries?: number | undefined;
-  /** After which failure of the task, in Unix seconds, a step that had failed for good was tried anew. */
+  /** After which failure of the task, in Unix seconds, a step that had failed for good was tried again. */
   readonly tried?: number | undefined;
   /** Why it has failed last. */
   readonly error?: string | undefined;
@@ -43,7 +43,7 @@ export interface UndoRecord {
   /** What becomes of the task then. */
   readonly outcome: 'archive' | 'revoke';
   readonly at: number;
-  /** They are undone. When the task is run again by hand, it begins anew. */
+  /** They are undone. When the task is run again by hand, it begins again. */
   readonly over?: true | undefined;
   /** How often that was so before. */
   readonly life?: number | undefined;

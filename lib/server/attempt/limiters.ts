@@ -152,7 +152,7 @@ export class Limiters {
     for (const limiter of this.byScope.values()) limiter.close();
   }
 
-  /** Tells the limiters of which tasks wait; makes those of keys. */
+  /** Reports to the limiters which tasks wait; makes those of keys. */
   private async findWaiting(): Promise<void> {
     const { broker, queues } = this.deps;
     for (const queue of queues.names()) {

@@ -162,7 +162,7 @@ export class Waitlist implements Looker {
     return queues.find((queue) => names.includes(queue));
   }
 
-  /** An exchange has told how many wait in a queue. Others have their turn before it. */
+  /** An exchange has reported how many wait in a queue. Others have their turn before it. */
   learned(queue: string, left: number): void {
     this.waiting.delete(queue);
     if (left > 0) this.waiting.set(queue, left);

@@ -44,7 +44,7 @@ function Row({ row, queue }: { row: Reply['types'][number]; queue: string | unde
   );
 }
 
-/** How long the handlers of each type take, as far as the event stream of the fleet tells. */
+/** How long the handlers of each type take, as far as the event stream of the fleet shows. */
 export function Durations({ queue }: { queue?: string }) {
   const [all, setAll] = useState(false);
   const { data, error, reload } = useResource(`durations ${queue ?? ''}`, (signal) => api.durations(queue, signal), {
