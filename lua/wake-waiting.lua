@@ -80,9 +80,9 @@ local function waits_as_long(place, at)
   return since[id] <= at
 end
 
--- How many tasks come before one that waits since then: `known` of them at least.
-local function count_before(known, at)
-  local low, high = known, size
+-- How many of the next `most` tasks come before one that waits since then.
+local function count_before(most, at)
+  local low, high = 0, most
   while low < high do
     local middle = math.ceil((low + high) / 2)
     if waits_as_long(middle, at) then
@@ -94,21 +94,22 @@ local function count_before(known, at)
   return low
 end
 
-local line, before = {}, 0 -- the line: from the next one on
-for i = 1, #woken do
+-- The end of the list from there on: the next one is its last.
+local before = count_before(size, since[woken[#woken]])
+if before > 0 then call('LTRIM', KEYS[3], 0, -before - 1) end
+local line = {}
+for i = #woken, 1, -1 do
   local id = woken[i]
   local places = count_before(before, since[id])
-  for place = before + 1, places do
+  for place = before, places + 1, -1 do
     line[#line + 1] = ahead[size + 1 - place]
   end
   before, line[#line + 1] = places, id
   call('ZREM', KEYS[2], id)
   call('HSET', ARGV[1] .. id, 'state', 'pending', 'pending_since', ARGV[2])
 end
-if before > 0 then call('LTRIM', KEYS[3], 0, -before - 1) end
-for left_end = 1, math.floor(#line / 2) do
-  local right_end = #line + 1 - left_end
-  line[left_end], line[right_end] = line[right_end], line[left_end]
+for place = before, 1, -1 do
+  line[#line + 1] = ahead[size + 1 - place]
 end
 spread('RPUSH', KEYS[3], line)
 return { #woken, left }
