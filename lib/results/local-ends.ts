@@ -7,6 +7,8 @@ type End = (result: unknown) => void;
 /** Successes of tasks that a server in this process has stored: who waits for one need not read it. */
 export class LocalEnds {
   private readonly waiting = new Map<string, Set<End>>();
+  /** Queues of which the last awaited result was stored here: the next one is likely to be, too. */
+  private readonly near = new Set<string>();
   private off: (() => void) | undefined;
 
   constructor(private readonly events: AsynqEvents | undefined) {}
@@ -27,9 +29,20 @@ export class LocalEnds {
     };
   }
 
+  /** Whether the next result of this queue is likely to be stored here. */
+  isNear(queue: string): boolean {
+    return this.near.has(queue);
+  }
+
+  /** A result of this queue, awaited here, was stored elsewhere. */
+  missed(queue: string): void {
+    this.near.delete(queue);
+  }
+
   private finished({ outcome, task, result }: TaskOutcome): void {
     const ends = outcome === 'completed' ? this.waiting.get(`${task.queue}\n${task.id}`) : undefined;
     if (!ends || result === undefined) return; // it may have been written before
+    this.near.add(task.queue);
     for (const end of ends) {
       try {
         end(decodeResult(encodeJson(result)));

@@ -89,17 +89,19 @@ export class Results {
       known = true;
       sink.seen?.(task);
       if (task.state === 'completed') {
+        this.local.missed(queue);
         succeed(decodeResult(task.result));
       } else if (task.state === 'archived') {
         end();
         void this.failureOf(place).then((error) => sink.reject(error));
       }
     };
-    const late = (): void => fail(new ResultTimeoutError(place, given, { cause: this.followers.errorOf(place) }));
-    const stop = this.followers.follow(place, { seen, closed: fail });
+    const timeOut = (): void => fail(new ResultTimeoutError(place, given, { cause: this.followers.errorOf(place) }));
     // One that is to see all of the task reads it.
+    const late = sink.seen === undefined && this.local.isNear(queue);
+    const stop = this.followers.follow(place, { seen, closed: fail }, late);
     const forget = sink.seen ? () => undefined : this.local.wait(place, succeed);
-    const timer = this.clock.after(timeout, late);
+    const timer = this.clock.after(timeout, timeOut);
     if (signal?.aborted) abort();
     else signal?.addEventListener('abort', abort, { once: true });
     return end;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type LockKind, lockName } from './lock-names.js';
 import { PlaceKeys } from './place-keys.js';
 
@@ -162,8 +162,8 @@ export class QueueKeys extends PlaceKeys {
    * only here.
    */
   unique(type: string, payload: Uint8Array | undefined): string {
-    const hash = payload === undefined ? '' : createHash('md5').update(payload).digest('hex');
-    return `${this.lockPrefix}${type}:${hash}`;
+    // In one call: a hash object that is made, fed and read takes twice the time.
+    return `${this.lockPrefix}${type}:${payload === undefined ? '' : hash('md5', payload)}`;
   }
 
   /**

@@ -53,10 +53,10 @@ function arrange() {
   const clock = new ManualClock(0);
   const followers = new Followers(role, clock);
   onTestFinished(() => followers.close());
-  const follow = (id: string) => {
+  const follow = (id: string, late = false) => {
     const seen: (string | undefined)[] = [];
     const closed = vi.fn();
-    const stop = followers.follow(task(id), { seen: (found) => void seen.push(found?.state), closed });
+    const stop = followers.follow(task(id), { seen: (found) => void seen.push(found?.state), closed }, late);
     return { seen, closed, stop };
   };
   return { role, clock, followers, follow };
@@ -103,6 +103,34 @@ describe('followers of tasks', () => {
     open();
     await turn();
     expect(seen).toEqual(['pending', 'completed']);
+  });
+
+  it('who may know otherwise read only what they still follow after a moment', async () => {
+    const { role, clock, follow } = arrange();
+    role.tasks.set('a', PENDING);
+    const [stays, leaves] = [follow('a', true), follow('b', true)];
+    clock.advance(1);
+    leaves.stop();
+    await turn();
+    expect(role.armed).toEqual([]);
+    clock.advance(1);
+    await turn();
+    expect(role.armed).toEqual([['a']]);
+    expect(stays.seen).toEqual(['pending']);
+    const another = follow('a', true); // it is read already, and may have changed since
+    await turn();
+    expect(role.armed).toEqual([['a'], ['a']]);
+    expect(another.seen).toEqual(['pending']);
+  });
+
+  it('read at once when another wants to know at once, and no second time', async () => {
+    const { role, clock, follow } = arrange();
+    follow('a', true);
+    follow('a');
+    await turn();
+    clock.advance(2);
+    await turn();
+    expect(role.armed).toEqual([['a']]);
   });
 
   it('get no reply to a read that began before they came', async () => {
