@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import type { Cluster, Redis } from 'ioredis';
 import type { QueueKeys } from '../../lib/wire/keys.js';
+import { compiled } from '../support/programs.js';
 
 /* What the tests have in common that kill processes while they work. */
 
@@ -78,23 +78,21 @@ export abstract class Processes {
   readonly deeds: Record<string, number> = {};
   private readonly members: Member[] = [];
 
-  /** @param program TypeScript, relative to this file, or the URL of what is compiled, which starts in a fraction of the time */
+  /** @param program its source */
   constructor(
-    private readonly program: string,
+    private readonly program: URL,
     private readonly settings: object,
   ) {}
 
   protected abstract hear(line: string): void;
 
-  start(role: Role): Promise<void> {
-    const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-    const file = path(this.program);
-    const program = file.endsWith('.ts') ? [path('../support/run-ts.mjs'), file] : [file];
-    const child = spawn(process.execPath, [...program, JSON.stringify(this.settings), role], {
+  async start(role: Role): Promise<void> {
+    const program = await compiled(this.program);
+    const child = spawn(process.execPath, [program, JSON.stringify(this.settings), role], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     this.members.push({ role, child });
-    return new Promise((resolve, reject) => {
+    await new Promise<void>((resolve, reject) => {
       child.once('exit', (code, signal) => {
         if (code !== 0 && signal !== 'SIGKILL') this.crashes.push(`a ${role} has ended with ${code ?? signal}`);
         reject(new Error(`a ${role} ended with ${code ?? signal} before it was ready`));

@@ -17,12 +17,17 @@ const pages = readdirSync(join(repository, 'docs')).filter(
 const isSpec = ({ file }: { readonly file: string }) => file.endsWith('.spec.ts');
 const vitest = join(repository, 'node_modules/vitest/vitest.mjs');
 
+let all: PageSnippets[];
+beforeAll(async () => {
+  all = await PageSnippets.compileAll(pages.map((file) => `docs/${file}`));
+});
+afterAll(() => all[0]!.remove());
+
 describe.each(pages)('docs/%s', (file) => {
   let page: PageSnippets;
-  beforeAll(async () => {
-    page = await PageSnippets.compile(`docs/${file}`);
+  beforeAll(() => {
+    page = all[pages.indexOf(file)]!;
   });
-  afterAll(() => page.remove());
 
   it('has snippets that compile when pasted', () => {
     expect(page.snippets).not.toEqual([]);

@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
@@ -8,8 +7,8 @@ import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqClient } from '../../lib/client/client.js';
 import { QueueKeys } from '../../lib/wire/keys.js';
 import { startRedis, type RedisProcess } from '../support/redis.js';
+import { compiled } from '../support/programs.js';
 
-const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 const keys = new QueueKeys('asynq', 'default');
 
 /** What the workers said: how often each task ran, and every other line. */
@@ -62,14 +61,13 @@ class Fleet {
     this.onRun?.();
   }
 
-  private startOne(): Promise<void> {
-    const worker = spawn(
-      process.execPath,
-      [path('../support/run-ts.mjs'), path('./durable-worker.ts'), `${this.port}`, `${this.longest}`],
-      { stdio: ['pipe', 'pipe', 'inherit'] },
-    );
+  private async startOne(): Promise<void> {
+    const program = await compiled(new URL('./durable-process.ts', import.meta.url));
+    const worker = spawn(process.execPath, [program, `${this.port}`, `${this.longest}`], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     this.workers.push(worker);
-    return new Promise((resolve) => {
+    await new Promise<void>((resolve) => {
       createInterface({ input: worker.stdout }).on('line', (line) => {
         if (line === 'ready') resolve();
         else if (line.startsWith('ran ')) this.ran(line.slice(4));

@@ -31,7 +31,7 @@ export class Fleet extends Processes {
   private readonly peers: GoPeer[] = [];
 
   constructor(settings: LinkedSettings) {
-    super('./linked-process.ts', settings);
+    super(new URL('./linked-process.ts', import.meta.url), settings);
   }
 
   /** A Go server that works one queue, in place of the last one, which is killed. */

@@ -27,7 +27,7 @@ interface Order {
   readonly order: string;
 }
 
-const [, , , json, role] = process.argv;
+const [, , json, role] = process.argv;
 const { connection, queues, patience, loops } = JSON.parse(json!) as LinkedSettings;
 const [alpha, beta, gamma] = queues;
 

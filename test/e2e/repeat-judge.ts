@@ -162,7 +162,7 @@ export class RepeatJudge extends Processes {
   private readonly refused = new Set<string>();
 
   constructor(settings: RepeatSettings) {
-    super('./repeat-process.ts', settings);
+    super(new URL('./repeat-process.ts', import.meta.url), settings);
   }
 
   faults(): string[] {

@@ -19,7 +19,7 @@ export interface RepeatSettings {
 const KEYS = 2;
 const ONCE_MS = 300;
 
-const [, , , json, role] = process.argv;
+const [, , json, role] = process.argv;
 const { connection } = JSON.parse(json!) as RepeatSettings;
 const say = (...words: readonly unknown[]): void => void process.stdout.write(`${[Date.now(), ...words].join(' ')}\n`);
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));

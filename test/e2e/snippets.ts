@@ -41,35 +41,61 @@ const TSCONFIG = {
   },
 };
 
+const run = promisify(execFile);
+
+/** What the compiler has to say of a folder. */
+const compile = (folder: string): Promise<string> =>
+  run(process.execPath, [tsc, '-p', '.', '--pretty', 'false'], { cwd: folder }).then(
+    ({ stdout }) => stdout,
+    ({ stdout, stderr }: { stdout: string; stderr: string }) => `${stdout}${stderr}` || 'tsc failed',
+  );
+
 /** The TypeScript of one page, compiled as though it were pasted: programs by their names, parts of programs completed. */
 export class PageSnippets {
   private constructor(
     readonly folder: string,
+    private readonly name: string,
     readonly snippets: readonly Snippet[],
-    /** What the compiler has to say; empty when all is well. */
+    /** What the compiler has to say of this page; empty when all is well. */
     readonly complaints: string,
   ) {}
 
   /** @param page path below the repository */
   static async compile(page: string): Promise<PageSnippets> {
-    const snippets = snippetsOf(await readFile(join(repository, page), 'utf8'));
+    return (await PageSnippets.compileAll([page]))[0]!;
+  }
+
+  /** In one run of the compiler, which reads the types of packages once. They share a folder, which the first to be removed removes. */
+  static async compileAll(pages: readonly string[]): Promise<PageSnippets[]> {
     await mkdir(parent, { recursive: true });
-    const folder = await mkdtemp(join(parent, `${basename(page, '.md')}-`));
-    for (const snippet of snippets) {
-      const text = snippet.named ? snippet.code : completed(snippet);
-      await writeFile(join(folder, snippet.file), text);
-    }
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG));
-    const run = promisify(execFile)(process.execPath, [tsc, '-p', folder]);
-    const complaints = await run.then(
-      ({ stdout }) => stdout,
-      ({ stdout, stderr }: { stdout: string; stderr: string }) => `${stdout}${stderr}` || 'tsc failed',
+    const folder = await mkdtemp(join(parent, 'pages-'));
+    const written = await Promise.all(
+      pages.map(async (page) => {
+        const name = basename(page, '.md');
+        const snippets = snippetsOf(await readFile(join(repository, page), 'utf8'));
+        await mkdir(join(folder, name));
+        for (const snippet of snippets) {
+          await writeFile(join(folder, name, snippet.file), snippet.named ? snippet.code : completed(snippet));
+        }
+        return { name, snippets };
+      }),
     );
-    return new PageSnippets(folder, snippets, complaints);
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG));
+    const complaints = await compile(folder);
+    const known = written.map(({ name }) => `${name}/`);
+    const lines = complaints.split('\n').filter((line) => line !== '');
+    const of = (line: string): string | undefined => known.find((name) => line.startsWith(name));
+    let last: string | undefined;
+    // A line that goes on with the one before begins with a space; what belongs to no page belongs to all of them.
+    const owners = lines.map((line) => (last = line.startsWith(' ') ? last : of(line)));
+    return written.map(({ name, snippets }) => {
+      const ours = lines.filter((_, n) => owners[n] === undefined || owners[n] === `${name}/`);
+      return new PageSnippets(folder, name, snippets, ours.join('\n'));
+    });
   }
 
   compiled(file: string): string {
-    return join(this.folder, 'dist', file.replace(/ts$/, 'js'));
+    return join(this.folder, 'dist', this.name, file.replace(/ts$/, 'js'));
   }
 
   async remove(): Promise<void> {

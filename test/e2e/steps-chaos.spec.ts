@@ -5,7 +5,7 @@ import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { startRedis } from '../support/redis.js';
-import { useThreadModules } from '../support/thread-modules.js';
+import { compiled } from '../support/programs.js';
 import { dumpOpen } from './dump-open.js';
 import {
   endStaleLeases,
@@ -26,10 +26,6 @@ process.env['ASYNQ_STAMP_ORDERS_PER_DEATH'] = SECONDS > 60 ? '200' : '40';
 const ORDERS = SECONDS > 60 ? Number.MAX_SAFE_INTEGER : 80;
 /** Between two orders of a client, on average; a long run is given what the machine can do, so that what waits long waits for a cause. */
 const PAUSE_MS = Number(process.env.ASYNQ_CHAOS_PAUSE_MS ?? 20);
-const compiled = useThreadModules(
-  new URL('./stamps.module.ts', import.meta.url),
-  new URL('./steps-process.ts', import.meta.url),
-);
 const STATES = ['pending', 'active', 'scheduled', 'retry', 'waiting'] as const;
 
 describe('chaos of handlers with steps', () => {
@@ -44,9 +40,9 @@ describe('chaos of handlers with steps', () => {
       onTestFinished(() => redis.disconnect());
       const broker = new RedisBroker(new RedisConnections({ host, port }));
       const inspector = new AsynqInspector(broker);
-      const judge = new StepsJudge(compiled('steps-process'), {
+      const judge = new StepsJudge({
         connection: { host, port },
-        stamps: compiled('stamps.module').href,
+        stamps: await compiled(new URL('./stamps.module.ts', import.meta.url)),
         orders: ORDERS,
         pause: PAUSE_MS,
       });

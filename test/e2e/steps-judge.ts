@@ -30,9 +30,8 @@ export class StepsJudge extends Processes {
   /** By order: when the lease of its task, or of one that it has called, was ended, though its server may live. */
   private readonly losses = new Map<string, number[]>();
 
-  /** @param program steps-process.ts, compiled */
-  constructor(program: URL, settings: StepsSettings) {
-    super(program.href, settings);
+  constructor(settings: StepsSettings) {
+    super(new URL('./steps-process.ts', import.meta.url), settings);
   }
 
   get orders(): number {

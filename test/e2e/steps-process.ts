@@ -26,7 +26,7 @@ export interface StepsSettings {
 
 const Go = defineSignal('go');
 
-const [json, role] = process.argv.slice(-2);
+const [, , json, role] = process.argv;
 const { connection, stamps, orders, pause } = JSON.parse(json!) as StepsSettings;
 const say = (...words: readonly unknown[]): void => void process.stdout.write(`${[Date.now(), ...words].join(' ')}\n`);
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -124,7 +124,7 @@ async function hear(id: string): Promise<void> {
 
 let ending = false;
 const pool = new ThreadPool({
-  options: resolveThreads({ module: new URL(stamps), export: 'StampsModule', count: 2 }),
+  options: resolveThreads({ module: stamps, export: 'StampsModule', count: 2 }),
   handlers: { invalidPayload: 'archive', globalEnhancers: false },
   clock: broker.clock,
   events: new AsynqEvents(),

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { Injectable, UseInterceptors, ValidationPipe } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { IsInt } from 'class-validator';
@@ -23,6 +22,7 @@ import { map } from 'rxjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startRedis, type RedisProcess } from '../support/redis.js';
 import { quiet } from './support.js';
+import { compiled } from '../support/programs.js';
 
 class SquareDto {
   @IsInt()
@@ -82,8 +82,7 @@ test('a Nest application enqueues and runs tasks on Redis', async () => {
 });
 
 test('SIGTERM waits for running handlers before anything is destroyed, and loses nothing', async () => {
-  const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
-  const worker = spawn(process.execPath, [path('../support/run-ts.mjs'), path('./worker.app.ts')], {
+  const worker = spawn(process.execPath, [await compiled(new URL('./worker-process.ts', import.meta.url))], {
     env: { ...process.env, REDIS_URL: redis.url },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -18,13 +18,8 @@ import {
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { BrokenModule } from './threads/broken.module.js';
 import { WorkModule } from './threads/work.module.js';
-import { useThreadModules } from '../support/thread-modules.js';
+import { compiled } from '../support/programs.js';
 import { quiet, rejection, testApp } from './support.js';
-
-const compiled = useThreadModules(
-  new URL('./threads/work.module.ts', import.meta.url),
-  new URL('./threads/broken.module.ts', import.meta.url),
-);
 
 interface App {
   readonly broker: Broker;
@@ -40,7 +35,7 @@ async function threadApp(
   server: ServerOptions = {},
 ): Promise<App> {
   const all = {
-    module: compiled(`${file}.module`),
+    module: await compiled(new URL(`./threads/${file}.module.ts`, import.meta.url)),
     count: 2,
     ...(file === 'work' && { export: 'WorkModule' }),
     ...threads,

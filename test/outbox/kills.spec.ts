@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterEach, expect, it, vi } from 'vitest';
 import { rowOf } from '../../lib/outbox/row-codec.js';
@@ -11,10 +10,9 @@ import { decodeTaskMessage } from '../../lib/wire/codec.js';
 import { repeat, request } from '../support/messages.js';
 import { type RedisProcess, startRedis } from '../support/redis-server.js';
 import { createTables, MYSQL, PG, type StoreKind, type StoreWorld } from './stores.js';
+import { compiled } from '../support/programs.js';
 
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 120_000 });
-
-const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 
 /** How often something is killed: a relay, now and then the database or Redis. CI has no time for more. */
 const KILLS = Number(process.env['ASYNQ_OUTBOX_KILLS'] ?? 5);
@@ -47,8 +45,8 @@ afterEach(async () => {
 
 async function startRelay({ dialect }: StoreKind): Promise<ChildProcess> {
   const ports = [`${server.port}`, `${redis.port}`];
-  const program = [path('../support/run-ts.mjs'), path('./relay-process.ts'), dialect, ...ports];
-  const relay = spawn(process.execPath, program, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const program = await compiled(new URL('./relay-process.ts', import.meta.url));
+  const relay = spawn(process.execPath, [program, dialect, ...ports], { stdio: ['pipe', 'pipe', 'inherit'] });
   relays.push(relay);
   await once(relay.stdout!, 'data');
   return relay;

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
@@ -9,21 +8,23 @@ import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { request } from '../support/messages.js';
 import { type RedisProcess, startRedis } from '../support/redis.js';
+import { compiled } from '../support/programs.js';
 
 vi.setConfig({ testTimeout: 60_000 });
 
-const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 const keyspace = new Keyspace();
 
 /** Seven tasks in two groups: with sets of three at most they become three. */
 const PARTS = { g: ['1', '2', '3', '4', '5'], 'h:i': ['6', '7'] };
 const LINES = Object.values(PARTS).flat();
 
+let program: string;
 let server: RedisProcess;
 let redis: Redis;
 let broker: RedisBroker;
 const started: Aggregating[] = [];
 beforeAll(async () => {
+  program = await compiled(new URL('./aggregator-process.ts', import.meta.url));
   server = await startRedis();
   redis = new Redis(server.port, server.host);
   broker = new RedisBroker(new RedisConnections({ host: server.host, port: server.port }));
@@ -43,9 +44,8 @@ class Aggregating {
   private readonly ended: Promise<unknown>;
 
   constructor(queues: readonly string[], role: 'wait' | 'run') {
-    const args = [server.host, String(server.port), queues.join(), role];
-    const program = [path('../support/run-ts.mjs'), path('./aggregator-process.ts')];
-    this.process = spawn(process.execPath, [...program, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+    const args = [program, server.host, String(server.port), queues.join(), role];
+    this.process = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'] });
     this.ended = once(this.process, 'close');
     createInterface({ input: this.process.stdout! }).on('line', (line) => this.lines.push(line));
     this.process.stderr!.on('data', (data: Buffer) => (this.errors += data.toString()));

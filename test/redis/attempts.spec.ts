@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { hostname } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, vi } from 'vitest';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { SystemClock } from '../../lib/clock.js';
@@ -12,6 +11,7 @@ import { encodeAttempt } from '../../lib/task/attempts.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { completion, retrial } from '../contract/driver.js';
 import { connectionsTo, observe } from './support.js';
+import { compiled } from '../support/programs.js';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -142,9 +142,10 @@ class FastClock extends SystemClock {
 describe('a server that is killed', () => {
   it('is in the history of the task that it ran', async ({ driver }) => {
     const { host, port } = driver.server;
-    const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-    const args = [path('../support/run-ts.mjs'), path('./attempt-process.ts'), host, String(port)];
-    const child: ChildProcess = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    const program = await compiled(new URL('./attempt-process.ts', import.meta.url));
+    const child: ChildProcess = spawn(process.execPath, [program, host, String(port)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     onTestFinished(() => void child.kill('SIGKILL'));
     const before = Date.now();
     await driver.add({ id: ID, maxRetry: 9 });

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqClient } from '../../lib/client/client.js';
@@ -13,10 +12,9 @@ import { Server } from '../../lib/server/server.js';
 import type { TaskContext } from '../../lib/task/context.js';
 import { withoutStyles, runInProcess } from '../support/command-line.js';
 import { connectionsTo, observe, ownServer } from './support.js';
+import { compiled } from '../support/programs.js';
 
 vi.setConfig({ testTimeout: 120_000 });
-
-const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 
 /** A minute and a bit later: what a process that was killed left half done may be settled. */
 class LaterClock extends SystemClock {
@@ -133,8 +131,8 @@ describe('a batch on Redis', () => {
 
   it('whose process is killed while it adds is closed in time, and counts what is there', async () => {
     const { port } = await ownServer();
-    const program = [path('../support/run-ts.mjs'), path('./batch-process.ts'), String(port)];
-    const killed = spawn(process.execPath, program, { stdio: ['pipe', 'pipe', 'inherit'] });
+    const program = await compiled(new URL('./batch-process.ts', import.meta.url));
+    const killed = spawn(process.execPath, [program, String(port)], { stdio: ['pipe', 'pipe', 'inherit'] });
     const lines: string[] = [];
     const ready = new Promise<void>((resolve) => {
       createInterface({ input: killed.stdout }).on('line', (line) => lines.push(line) > 5 && resolve());

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, vi } from 'vitest';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { request } from '../support/messages.js';
+import { compiled } from '../support/programs.js';
 
 vi.setConfig({ testTimeout: 240_000 });
 
@@ -11,9 +11,8 @@ const MOST = 9;
 const TASKS = 20_000;
 
 async function startServer({ server }: RedisDriver): Promise<ChildProcess> {
-  const runner = fileURLToPath(new URL('../support/run-ts.mjs', import.meta.url));
-  const script = fileURLToPath(new URL('limited-process.ts', import.meta.url));
-  const child = spawn(process.execPath, [runner, script, '127.0.0.1', `${server.port}`, `${MOST}`], {
+  const program = await compiled(new URL('./limited-process.ts', import.meta.url));
+  const child = spawn(process.execPath, [program, '127.0.0.1', `${server.port}`, `${MOST}`], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

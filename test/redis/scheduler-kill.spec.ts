@@ -1,14 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { expect, vi } from 'vitest';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { it } from '../contract/redis-fixture.js';
+import { compiled } from '../support/programs.js';
 
 vi.setConfig({ testTimeout: 180_000 });
-
-const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 
 /** A planned second every 100 ms. */
 const SPEED = 10;
@@ -23,13 +21,13 @@ class Replica {
   errors = '';
 
   constructor(
+    program: string,
     redis: { host: string; port: number },
     begin: number,
     readonly skew: number,
   ) {
-    const args = [redis.host, redis.port, begin, SPEED, skew].map(String);
-    const program = [path('../support/run-ts.mjs'), path('./scheduler-process.ts')];
-    this.process = spawn(process.execPath, [...program, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+    const args = [program, redis.host, redis.port, begin, SPEED, skew].map(String);
+    this.process = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'] });
     this.ended = once(this.process, 'close');
     createInterface({ input: this.process.stdout! }).on('line', (line) => this.fired.push(Number(line)));
     this.process.stderr!.on('data', (data: Buffer) => (this.errors += data.toString()));
@@ -45,7 +43,8 @@ class Replica {
 it('three processes, the busiest killed again and again, enqueue each planned time once', async ({ driver }) => {
   const { server, redis } = driver;
   const begin = Date.now();
-  const start = (skew: number): Replica => new Replica(server, begin, skew);
+  const program = await compiled(new URL('./scheduler-process.ts', import.meta.url));
+  const start = (skew: number): Replica => new Replica(program, server, begin, skew);
   const key = new Keyspace().queue('default').schedule('tick');
   const lastFiredAt = async (): Promise<number> => Number(await redis.hget(key, 'mark'));
   let alive = SKEWS.map(start);

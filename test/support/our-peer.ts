@@ -1,10 +1,7 @@
-import { fileURLToPath } from 'node:url';
-
 import { Peer } from './peer.js';
+import { compiled } from './programs.js';
 
-const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-
-/** Our side as a process of its own: see test/interop/our-peer.ts. */
+/** Our side as a process of its own: see test/interop/our-peer-process.ts. */
 export class OurPeer extends Peer {
   /** Tasks without payload; answers their ids. */
   enqueueMany(count: number, type: string, queue: string): Promise<string[]> {
@@ -12,15 +9,10 @@ export class OurPeer extends Peer {
   }
 }
 
-/** Starts it from the sources against a Redis server. @param clockAhead milliseconds */
+/** Starts it against a Redis server. @param clockAhead milliseconds */
 export const startOurPeer = async (redis: { host: string; port: number }, clockAhead = 0): Promise<OurPeer> => {
-  const peer = new OurPeer(process.execPath, [
-    path('./run-ts.mjs'),
-    path('../interop/our-peer.ts'),
-    String(clockAhead),
-    redis.host,
-    String(redis.port),
-  ]);
+  const program = await compiled(new URL('../interop/our-peer-process.ts', import.meta.url));
+  const peer = new OurPeer(process.execPath, [program, String(clockAhead), redis.host, String(redis.port)]);
   await peer.event('ready');
   return peer;
 };

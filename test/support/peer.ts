@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 
 /*
  * A process with a client and any number of servers, driven over stdin and stdout: Go asynq
- * (test/interop/go) or ours (test/interop/our-peer.ts). Both understand the same requests and tell
+ * (test/interop/go) or ours (test/interop/our-peer-process.ts). Both understand the same requests and tell
  * the same events, so that one test can put either on either side of Redis. test/interop/go/main.go
  * describes the lines; bytes are base64 there and in everything received here.
  */

@@ -7,8 +7,8 @@ import { RedisConnections } from '../../lib/broker/redis/connection/connections.
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { Server } from '../../lib/server/server.js';
 
-const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: Number(process.argv[3]) }));
-const longest = Number(process.argv[4]); // milliseconds
+const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: Number(process.argv[2]) }));
+const longest = Number(process.argv[3]); // milliseconds
 /**
  * Returns when the line has left: `process.stdout` keeps what a busy reader has no room for, and a killed
  * process takes it along.
