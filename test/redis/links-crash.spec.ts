@@ -21,6 +21,10 @@ class Died extends Error {}
 /** Lets the process of the driver die. Returns how many calls it has made. */
 function dieAt({ at, how }: Crash): { calls: number } {
   const count = { calls: 0 };
+  // A process that lives would send a call without a reply again, for seconds: in a dead one they are over at once.
+  const now = performance.now.bind(performance);
+  let later = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + (count.calls >= at ? (later += 10_000) : 0));
   const real = Reflect.get(RedisConnections.prototype, 'run') as RedisConnections['run'];
   vi.spyOn(RedisConnections.prototype, 'run').mockImplementation(async function (this: RedisConnections, ...call) {
     count.calls++;
