@@ -9,8 +9,6 @@ import type { Measurement } from './measurement.js';
 const MODES = ['enqueue', 'process', 'wait-latency'] as const;
 export type FairnessKind = `fairness-${(typeof MODES)[number]}`;
 
-export const isFairness = (kind: string): kind is FairnessKind => kind.startsWith('fairness-');
-
 interface Keyed {
   readonly tenant: string;
   readonly text: string;

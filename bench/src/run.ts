@@ -5,14 +5,9 @@
 import { Redis } from 'ioredis';
 import { ofLatencies } from './latency.js';
 import type { Measurement } from './measurement.js';
-import { compose, isComposed } from './composition/run.js';
-import { isResults, results } from './durable/results.js';
-import { isSteps, steps } from './durable/steps.js';
-import { fairness, isFairness } from './fairness.js';
-import { isOutbox, measureOutbox } from './outbox/run.js';
-import { isThreads, threads } from './threads.js';
-import { isUniqueness, uniqueness } from './uniqueness.js';
 import { makePayload, type Handle, type System } from './system.js';
+
+/* A system, or a measurement, is loaded alone: what else a process has loaded would count in its memory and its start. */
 
 const systems: Record<string, (port: number) => Promise<System>> = {
   ours: async (port) => (await import('./ours.js')).ours(port),
@@ -25,6 +20,26 @@ const systems: Record<string, (port: number) => Promise<System>> = {
   bullmq: async (port) => (await import('./bullmq.js')).bullmq(port),
   'bee-queue': async (port) => (await import('./bee-queue.js')).beeQueue(port),
 };
+
+type Measure = (
+  name: string,
+  kind: never,
+  port: number,
+  count: number,
+  concurrency: number,
+  warm: number,
+) => Promise<Measurement>;
+
+/** What is measured in ways of its own, by what its kind looks like. */
+const measures: readonly (readonly [RegExp, () => Promise<Measure>])[] = [
+  [/^outbox-/, async () => (await import('./outbox/run.js')).measureOutbox],
+  [/^(add|run)-(flow|chain|batch)$|^link-/, async () => (await import('./composition/run.js')).compose],
+  [/^uniqueness-/, async () => (await import('./uniqueness.js')).uniqueness],
+  [/^results-/, async () => (await import('./durable/results.js')).results],
+  [/^steps-/, async () => (await import('./durable/steps.js')).steps],
+  [/^fairness-/, async () => (await import('./fairness.js')).fairness],
+  [/^threads-/, async () => (await import('./threads.js')).threads],
+];
 
 const payloads = (count: number) => Array.from({ length: count }, (_, n) => makePayload(n));
 const rss = (): number => process.memoryUsage.rss() / 2 ** 20;
@@ -114,13 +129,8 @@ const someMilliseconds: Handle = () => new Promise((resolve) => setTimeout(resol
 async function main(): Promise<void> {
   const [name, scenario, ...numbers] = process.argv.slice(2) as [string, string, ...string[]];
   const [port, count, concurrency, warm] = numbers.map(Number) as [number, number, number, number];
-  if (isOutbox(scenario)) return finish(await measureOutbox(name, scenario, port, count));
-  if (isComposed(scenario)) return finish(await compose(name, scenario, port, count, concurrency));
-  if (isUniqueness(scenario)) return finish(await uniqueness(name, scenario, port, count, concurrency));
-  if (isResults(scenario)) return finish(await results(name, scenario, port, count, concurrency));
-  if (isSteps(scenario)) return finish(await steps(name, scenario, port, count, concurrency));
-  if (isFairness(scenario)) return finish(await fairness(name, scenario, port, count, concurrency, warm));
-  if (isThreads(scenario)) return finish(await threads(name, scenario, port, count));
+  const load = measures.find(([kind]) => kind.test(scenario))?.[1];
+  if (load) return finish(await (await load())(name, scenario as never, port, count, concurrency, warm));
   const system = await systems[name]!(port);
   const measured =
     scenario === 'enqueue'

@@ -7,8 +7,6 @@ import type { Measurement } from './measurement.js';
 const MODES = ['cpu-latency', 'call-latency'] as const;
 export type ThreadsKind = `threads-${(typeof MODES)[number]}`;
 
-export const isThreads = (kind: string): kind is ThreadsKind => kind.startsWith('threads-');
-
 /** Some tenths of a second. */
 const ROUNDS = 60_000_000;
 const CPU = 'bench:cpu';

@@ -1,5 +1,4 @@
 /* What it costs to enqueue a task that may be there already: beside plain tasks, and beside the deduplication of BullMQ. */
-import { Queue } from 'bullmq';
 import { AsynqClient, AsynqModule, defineTask } from '../../dist/index.js';
 import { NestFactory } from '@nestjs/core';
 import { timed } from './composition/timed.js';
@@ -9,8 +8,6 @@ import type { Measurement } from './measurement.js';
 const MODES = ['plain', 'unique', 'existing', 'debounce', 'throttle'] as const;
 export type UniquenessKind = `uniqueness-${(typeof MODES)[number]}`;
 type Mode = (typeof MODES)[number];
-
-export const isUniqueness = (kind: string): kind is UniquenessKind => kind.startsWith('uniqueness-');
 
 /** Calls that are made at the same time. */
 const AT_ONCE = 100;
@@ -60,6 +57,7 @@ async function ours(port: number, mode: Mode): Promise<Door> {
 }
 
 async function bullmq(port: number, mode: Mode): Promise<Door> {
+  const { Queue } = await import('bullmq');
   const queue = new Queue('bench', { connection: { host: '127.0.0.1', port, maxRetriesPerRequest: null } });
   await queue.waitUntilReady();
   const options = BULLMQ[mode];

@@ -17,8 +17,6 @@ const CONCURRENCY = 100;
 /** What is measured, and of which shape. */
 export type ComposedKind = `${'add' | 'run'}-${Shape['kind'] | 'batch'}` | 'link-latency';
 
-export const isComposed = (kind: string): kind is ComposedKind => /^(add|run)-(flow|chain|batch)$|^link-/.test(kind);
-
 /**
  * Adds flows, chains or members of a batch, and runs them if that is what is measured. In tasks per
  * second; a latency in milliseconds.

@@ -1,7 +1,6 @@
 /* What it costs to wait for results: alone in an idle system, and a thousand at once beside BullMQ's waitUntilFinished. */
 import { Injectable } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Queue, QueueEvents, Worker } from 'bullmq';
 import { AsynqClient, AsynqModule, defineTask, TaskHandler } from '../../../dist/index.js';
 import { timed } from '../composition/timed.js';
 import { ofLatencies } from '../latency.js';
@@ -10,8 +9,6 @@ import type { Measurement } from '../measurement.js';
 /** `pickup`: until the handler starts; `call`: until its result is there. */
 const MODES = ['pickup-latency', 'call-latency', 'waits'] as const;
 export type ResultsKind = `results-${(typeof MODES)[number]}`;
-
-export const isResults = (kind: string): kind is ResultsKind => kind.startsWith('results-');
 
 const CONCURRENCY = 100;
 const WARM = 2_000;
@@ -53,6 +50,7 @@ async function ours(port: number, onStart: () => void): Promise<Caller> {
 }
 
 async function bullmq(port: number, onStart: () => void): Promise<Caller> {
+  const { Queue, QueueEvents, Worker } = await import('bullmq');
   const connection = { host: '127.0.0.1', port, maxRetriesPerRequest: null };
   // It keeps results for as long: a result that is removed at once is not found by who waits.
   const queue = new Queue('bench', { connection, defaultJobOptions: { removeOnComplete: { age: 60 } } });

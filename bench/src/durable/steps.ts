@@ -24,8 +24,6 @@ import { settingsOf } from '../outbox/postgres.js';
 const MODES = ['run', 'signal-latency', 'sleep'] as const;
 export type StepsKind = `steps-${(typeof MODES)[number]}`;
 
-export const isSteps = (kind: string): kind is StepsKind => kind.startsWith('steps-');
-
 const STEPS = 5;
 /** Workflows before the measured ones. */
 const WARM = 200;

@@ -12,8 +12,6 @@ const systems: Record<string, () => Promise<OpenOutbox>> = {
 };
 
 export type OutboxKind = 'outbox-add' | 'outbox-relay' | 'outbox-run' | 'outbox-latency';
-export const isOutbox = (kind: string): kind is OutboxKind => kind.startsWith('outbox-');
-
 /** Tasks of one transaction, beside a row of the application. */
 const TASKS_PER_TRANSACTION = 10;
 const CONNECTIONS = 10;
