@@ -40,12 +40,17 @@ const ALONE = [
   'test/unit/client-memory.spec.ts',
 ];
 
-const suites = ['contract', 'redis', 'outbox', 'interop', 'e2e', 'browser', 'package'];
-/** Suites whose specs share their modules, too, but for those that look at what their process has open. */
-const SHARED = new Set(['browser', 'e2e', 'contract', 'redis', 'outbox', 'interop']);
-const REDIS_ALONE = ['test/redis/{connection-kinds,connections,subscription,wake-source}.spec.ts'];
-/** Suites that come last; the others run after the unit tests, all at once. */
-const LATE: Readonly<Record<string, number>> = { browser: 2, package: 3 };
+/** Specs on servers that they start. They are one project, so that each worker loads the sources once for all of them. */
+const ON_SERVERS = ['contract', 'redis', 'outbox', 'interop'];
+/** Those of them that look at what their process has open. */
+const SERVERS_ALONE = ['test/redis/{connection-kinds,connections,subscription,wake-source}.spec.ts'];
+/** Specs that need something built first. Those of browsers, and of the package, come when all others have passed. */
+const ON_BUILDS: readonly (readonly [string, number])[] = [
+  ['e2e', 1],
+  ['browser', 2],
+  ['package', 3],
+];
+const of = (suite: string): string => `test/${suite}/**/*.spec.ts`;
 
 export default defineConfig({
   resolve: {
@@ -66,17 +71,16 @@ export default defineConfig({
     maxWorkers: Math.max(3, Math.floor(availableParallelism() / 2)),
     projects: [
       project('unit', 0, ['test/**/*.spec.ts'], {
-        exclude: [...suites.map((suite) => `test/${suite}/**`), ...ALONE],
+        exclude: [
+          ...[...ON_SERVERS, ...ON_BUILDS.map(([suite]) => suite)].map((suite) => `test/${suite}/**`),
+          ...ALONE,
+        ],
         isolate: false,
       }),
       project('unit-alone', 0, ALONE),
-      project('redis-alone', 1, REDIS_ALONE),
-      ...suites.map((suite) =>
-        project(suite, LATE[suite] ?? 1, [`test/${suite}/**/*.spec.ts`], {
-          exclude: REDIS_ALONE,
-          isolate: !SHARED.has(suite),
-        }),
-      ),
+      project('servers', 1, ON_SERVERS.map(of), { exclude: SERVERS_ALONE, isolate: false }),
+      project('servers-alone', 1, SERVERS_ALONE),
+      ...ON_BUILDS.map(([suite, order]) => project(suite, order, [of(suite)], { isolate: suite === 'package' })),
     ],
   },
 });
