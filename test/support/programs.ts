@@ -18,6 +18,12 @@ const atItsSource = {
       : undefined,
 };
 
+/** Packages that come with it, as they are hundreds of files: to load them is most of what a start costs. */
+const WITH_IT = /^(@nestjs\/(common|core)|rxjs|ioredis|reflect-metadata)(\/|$)/;
+/** What Nest, or this package, loads only if it is there. */
+const OPTIONAL =
+  /^(@nestjs\/(microservices|websockets|platform-)|@nestjs-cls\/|@opentelemetry\/|class-|drizzle-orm|nestjs-cls|prom-client|typeorm)/;
+
 let built: Promise<string> | undefined;
 
 /**
@@ -49,12 +55,14 @@ async function build(): Promise<string> {
     configFile: false,
     logLevel: 'error',
     plugins: [atItsSource],
+    ssr: { noExternal: WITH_IT },
     build: {
       ssr: true,
       outDir: made,
       minify: false,
       target: 'node20',
       rollupOptions: {
+        external: OPTIONAL,
         input: Object.fromEntries(programs.map((file) => [relative(tests, file).replace(/\.ts$/, ''), file])),
         output: { entryFileNames: '[name].mjs', chunkFileNames: 'shared/[name]-[hash].mjs' },
       },
