@@ -8,9 +8,6 @@ export interface AsynqLogger {
   error(message: string, stack?: string): void;
 }
 
-/** Writes nothing: the default outside Nest. */
-export const silentLogger: AsynqLogger = { debug() {}, log() {}, warn() {}, error() {} };
-
 /**
  * The logger, with each message on one line and without escape sequences. Stacks stay as they are.
  */

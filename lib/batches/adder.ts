@@ -1,7 +1,7 @@
 import { type Chunk, taskIdOfMember } from '../broker/batches.js';
 import type { EnqueueRequest, EnqueueStatus } from '../broker/enqueue-request.js';
 import { infoOf, injected, type PreparedTask } from '../enqueue/prepared-task.js';
-import type { TaskKind } from '../enqueue/preparer.js';
+import type { TaskKind } from '../enqueue/task-kinds.js';
 import { CALL_LIMITS, Requests } from '../enqueue/requests.js';
 import { replyError } from '../enqueue/enqueue-result.js';
 import { refuseRepeat } from '../enqueue/repeats.js';

@@ -1,6 +1,7 @@
 import { InvalidTaskError } from '../errors.js';
 import { refuseMarks } from '../enqueue/linked-task.js';
-import type { Preparer, TaskKind } from '../enqueue/preparer.js';
+import type { Preparer } from '../enqueue/preparer.js';
+import type { TaskKind } from '../enqueue/task-kinds.js';
 import { MEMBER_OPTION_NAMES } from '../task/batch.js';
 import type { TaskDefinition } from '../task/definition.js';
 import { refuseCallLinks } from '../task/link-settings.js';

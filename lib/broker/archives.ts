@@ -7,7 +7,7 @@ export interface ArchiveLimit {
 }
 
 /** Go keeps one less than the 10,000 it names (wire-protocol section 4.12), for 90 days. */
-export const DEFAULT_ARCHIVE_LIMIT: ArchiveLimit = { maxTasks: 9_999, maxAge: 90 * 86_400 };
+const DEFAULT_ARCHIVE_LIMIT: ArchiveLimit = { maxTasks: 9_999, maxAge: 90 * 86_400 };
 
 /** The limits of the archives, by queue; asynq's where none are set. */
 export class Archives {

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.js';
 import { acknowledging } from '../enqueue/acknowledging.js';
-import type { Preparer, TaskKind } from '../enqueue/preparer.js';
+import type { Preparer } from '../enqueue/preparer.js';
+import type { TaskKind } from '../enqueue/task-kinds.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 import { InvalidTaskError } from '../errors.js';
 import type { Acknowledge } from '../task/acknowledge.js';

@@ -12,7 +12,7 @@ import type { ReadRoom } from '../task/queue-settings.js';
 import { AcknowledgedProducer } from './acknowledged-producer.js';
 import { BoundedProducer } from './bounded-producer.js';
 import { NamingProducer, type RepeatBroker, RepeatProducer } from './repeat-producer.js';
-import { BoundedReportingProducer } from './reporting-producer.js';
+import { ReportingProducer } from './reporting-producer.js';
 
 /** Tasks with links, those with a policy for repeats, those whose callers wait for replicas or files, and all others: each go their own way, in batches of their own. */
 export type Lane = 'plain' | 'linked' | 'repeats' | 'acknowledged';
@@ -36,7 +36,7 @@ export function producersOf(
   events: AsynqEvents | undefined,
 ): Producers {
   const reporting = (producer: BoundedProducing): BoundedProducing =>
-    events ? new BoundedReportingProducer(producer, events) : producer;
+    events ? new ReportingProducer(producer, events) : producer;
   const repeats = new RepeatProducer(broker, relay);
   return {
     plain: reporting(new NamingProducer(broker.producer, broker.uniqueness)),

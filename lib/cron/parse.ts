@@ -48,7 +48,7 @@ export function parseSpec(spec: string, { location = 'UTC' }: ParseOptions = {})
 }
 
 /** @throws InvalidScheduleError when no zone has this name */
-export function requireZone(name: string): Zone {
+function requireZone(name: string): Zone {
   if (name === '') return requireZone('UTC');
   const zone = findZone(name);
   if (zone) return zone;

@@ -6,6 +6,7 @@ import { describe, requireObject } from '../validation.js';
 import { marksOf, refuseMarks } from './linked-task.js';
 import type { Preparer } from './preparer.js';
 import { refuseRepeat } from './repeats.js';
+import type { CallOptions } from './task-kinds.js';
 
 /** A task that a step of a handler calls. */
 export interface CalledTask {
@@ -59,7 +60,7 @@ export function calledTask(
   return { ...request, message };
 }
 
-function readOptions(label: string, given: unknown): Parameters<Preparer['kindOf']>[1] {
+function readOptions(label: string, given: unknown): CallOptions | undefined {
   if (given === undefined) return undefined;
   const options = requireObject(given, `options of ${label}`, InvalidTaskError) as Record<string, unknown>;
   for (const name of Object.keys(REFUSED)) if (options[name] !== undefined) throw refused(label, name);

@@ -2,35 +2,25 @@ import type { EnqueueRequest } from '../broker/broker.js';
 import type { RepeatRequest } from '../broker/uniqueness.js';
 import { ceilSeconds } from '../clock.js';
 import { InvalidTaskError } from '../errors.js';
-import { type Acknowledge, type Acknowledged, readAcknowledge } from '../task/acknowledge.js';
 import { jsonCodec, type PayloadCodec } from '../task/codec.js';
 import { findJsonLoss, type JsonLoss } from '../task/json-loss.js';
-import { readCallLinks, readKeyText } from '../task/link-settings.js';
-import { CALL_LINK_NAMES, type CallLinks, type LinkSettings } from '../task/links.js';
-import { requireCodec, type TaskDefinition } from '../task/definition.js';
-import { FAIRNESS_OF_CALL, type FairnessOf, type FairnessOfCall, fairnessOfKind } from '../task/fairness.js';
+import type { TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
-import { limitKeyOf } from '../task/limit-key.js';
-import type { TaskLimits } from '../task/limits.js';
-import { checkRepeat, requireRepeatKey } from '../task/repeat-checks.js';
+import { requireRepeatKey } from '../task/repeat-checks.js';
 import type { RepeatSettings } from '../task/repeats.js';
-import { withVersion } from '../task/payload-versions.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES, requirePayloadSize } from '../task/payload-size.js';
-import { applyOptions, DEFAULT_SETTINGS, name, type TaskSettings } from '../task/settings.js';
+import type { TaskSettings } from '../task/settings.js';
 import { newTaskId } from '../task/task-id.js';
-import { circleHint, describe } from '../validation.js';
+import { describe } from '../validation.js';
 import { EXPIRY_HEADER, expiryText } from '../wire/expiry.js';
 import { Keyspace } from '../wire/keys.js';
 import { linked } from './linked-task.js';
 import { prepared, type PreparedTask } from './prepared-task.js';
-import { byKey, type Key, type Repeating, repeating } from './repeats.js';
+import { byKey, type Repeating, repeating } from './repeats.js';
+import { type CallOptions, NO_PAYLOAD, type TaskKind, TaskKinds } from './task-kinds.js';
 
 /** asynq's timeout of a task with neither timeout nor deadline. */
 const DEFAULT_TIMEOUT_SECONDS = 1800;
-
-const NO_PAYLOAD = Buffer.alloc(0);
-
-const CALL_NAMES = [...CALL_LINK_NAMES, ...FAIRNESS_OF_CALL, 'acknowledge'];
 
 /** What a preparer tells of. Default: nothing. */
 export interface Notices {
@@ -46,37 +36,16 @@ const MAX_SEARCHED = 1_000;
 /** A queue, and the id of a task or a lock that it holds. */
 export type KnownByKey = { readonly queue: string } & NonNullable<ReturnType<typeof byKey>>;
 
-/** What tasks of one type and the same options share, checked and merged. */
-export interface TaskKind {
-  readonly type: string;
-  readonly settings: TaskSettings;
-  readonly codec: PayloadCodec;
-  /** Only when its tasks wait for others, or their ends are remembered. */
-  readonly links: LinkSettings | undefined;
-  /** The business id of its tasks. */
-  readonly key: Key | undefined;
-  /** Of the call or the definition; `undefined`: neither says anything. */
-  readonly acknowledge: Acknowledge | false | undefined;
-  /** Whose tasks they are, where tasks take turns. */
-  readonly fairness: FairnessOf | undefined;
-  /** Checks the key of limits that hold per key. @throws InvalidTaskError */
-  readonly checkLimitKey: ((bytes: Buffer | undefined) => void) | undefined;
-}
-
 /**
  * Turns a caller's task into a request: merges options, checks everything, encodes the payload.
  * Writes nothing.
  */
 export class Preparer {
   private readonly keyspace: Keyspace;
-  private readonly codec: PayloadCodec;
-  private readonly defaults: TaskSettings;
+  private readonly kinds: TaskKinds;
   /** The types whose first payload was searched. */
   private readonly searched = new Set<string>();
-  /** The types with a definition. */
-  private readonly defined = new Set<string>();
   private lastQueue: string | undefined;
-  private readonly kinds = new WeakMap<TaskDefinition, TaskKind>();
 
   /**
    * @param maxPayloadSize bytes
@@ -89,42 +58,13 @@ export class Preparer {
     private readonly maxPayloadSize = DEFAULT_MAX_PAYLOAD_BYTES,
     private readonly notices: Notices = {},
   ) {
-    requireCodec(codec, 'client codec');
     this.keyspace = new Keyspace(keyPrefix);
-    this.codec = codec;
-    this.defaults = applyOptions(DEFAULT_SETTINGS, defaults);
+    this.kinds = new TaskKinds(codec, defaults);
   }
 
-  /**
-   * Defaults of the client, then of the definition, then the options of the call: the last wins.
-   *
-   * @throws InvalidTaskError
-   */
-  kindOf(
-    task: string | TaskDefinition,
-    options: (TaskOptions & CallLinks<never> & Acknowledged & FairnessOfCall) | undefined,
-  ): TaskKind {
-    const kind = typeof task === 'string' ? this.kindOfType(task) : this.kindOfDefinition(task);
-    if (options === undefined) return kind;
-    const { type, codec, checkLimitKey } = kind;
-    const settings = applyOptions(kind.settings, options, CALL_NAMES);
-    const acknowledge =
-      options.acknowledge === undefined
-        ? kind.acknowledge
-        : readAcknowledge(options.acknowledge, `acknowledge of task "${type}"`);
-    if (typeof task !== 'string' && options.headers) withVersion(settings.headers, task.versions, `task "${type}"`);
-    const base = typeof task === 'string' ? undefined : task.links;
-    const own = options.key === undefined ? undefined : readKeyText(options.key, `key of task "${type}"`);
-    const links = linksInUse(readCallLinks(type, base, options, settings.group));
-    const key = own ?? kind.key;
-    checkRepeat(type, settings, links);
-    const isFairer = options.fairnessKey !== undefined || options.fairnessWeight !== undefined;
-    const definition = typeof task === 'string' ? undefined : task.fairness;
-    const fairness = isFairer ? fairnessOfKind(definition, options, `task "${type}"`) : kind.fairness;
-    if (own === undefined) return { type, settings, codec, links, key, acknowledge, fairness, checkLimitKey };
-    requireUse(type, settings.repeat, links);
-    const named = links && { ...links, key: () => own };
-    return { type, settings, codec, links: named, key, acknowledge, fairness, checkLimitKey };
+  /** See {@link TaskKinds.of}. @throws InvalidTaskError */
+  kindOf(task: string | TaskDefinition, options: CallOptions | undefined): TaskKind {
+    return this.kinds.of(task, options);
   }
 
   /**
@@ -174,56 +114,13 @@ export class Preparer {
   private searchLoss({ type, codec }: TaskKind, payload: unknown): void {
     if (this.searched.size >= MAX_SEARCHED) return;
     this.searched.add(type);
-    const loss = codec === jsonCodec ? findJsonLoss(payload, !this.defined.has(type)) : undefined;
+    const loss = codec === jsonCodec ? findJsonLoss(payload, !this.kinds.hasDefinition(type)) : undefined;
     if (loss) this.notices.onLoss!(type, loss);
   }
 
   private noteQueue(queue: string): void {
     this.lastQueue = queue;
     this.notices.onQueue?.(queue);
-  }
-
-  private kindOfType(type: string): TaskKind {
-    const { defaults: settings, codec } = this;
-    const nothing = { links: undefined, key: undefined, acknowledge: undefined, fairness: undefined };
-    return { type: checkedType(type), settings, codec, ...nothing, checkLimitKey: undefined };
-  }
-
-  private kindOfDefinition(task: TaskDefinition): TaskKind {
-    if (typeof task !== 'object' || task === null) {
-      throw new InvalidTaskError(
-        `a task must be a type name or a task definition, not ${describe(task)}${circleHint(task)}`,
-      );
-    }
-    let kind = this.kinds.get(task);
-    if (!kind) {
-      refuseWorkflow(task);
-      this.kinds.set(task, (kind = this.readDefinition(task)));
-    }
-    return kind;
-  }
-
-  private readDefinition({
-    type,
-    options,
-    codec = this.codec,
-    versions,
-    links,
-    acknowledge,
-    fairness,
-    limits,
-  }: TaskDefinition): TaskKind {
-    const own = options === undefined ? this.defaults : applyOptions(this.defaults, options);
-    const settings = versions ? { ...own, headers: withVersion(own.headers, versions, `task "${type}"`) } : own;
-    requireCodec(codec, `codec of task ${describe(type)}`);
-    const used = links && readCallLinks(checkedType(type), links, {}, settings.group);
-    const turns = fairness && fairnessOfKind(fairness, {}, `task "${type}"`);
-    const further = { links: linksInUse(used), key: links?.key, acknowledge, fairness: turns };
-    const checkLimitKey = limitKeyCheck(type, codec, limits);
-    if (this.notices.onLoss && this.defined.size < MAX_SEARCHED) this.defined.add(type);
-    const kind = { type: checkedType(type), settings, codec, ...further, checkLimitKey };
-    checkRepeat(kind.type, settings, kind.links);
-    return kind;
   }
 
   private repeating(
@@ -295,28 +192,6 @@ function expiringHeaders(type: string, { headers, expiresIn, onExpiry, group }: 
   return { ...headers, [EXPIRY_HEADER]: expiryText({ at: Math.ceil(from + expiresIn), policy: onExpiry }) };
 }
 
-/** A key alone is for the definitions that this one waits for. */
-const linksInUse = (links: LinkSettings | undefined): LinkSettings | undefined =>
-  links && (links.rememberFor > 0 || links.after.length > 0) ? links : undefined;
-
-/** @throws InvalidTaskError when a call names a key for nothing */
-function requireUse(type: string, repeat: RepeatSettings | undefined, links: LinkSettings | undefined): void {
-  if (repeat?.by === 'key' || repeat?.by === 'identity' || links) return;
-  throw new InvalidTaskError(
-    `key of task "${type}" is used by nothing; give once, debounce, throttle, latest or supersede, or unique: { for, by: 'key' }`,
-  );
-}
-
-/** @throws InvalidTaskError for what `workflow`, `chain` or `parallel` has made */
-function refuseWorkflow(task: object): void {
-  if ('type' in task || !('add' in task && typeof task.add === 'function')) return;
-  throw new InvalidTaskError(
-    `a task must be a type name or a task definition, not a workflow: start it by asynq.start(workflow, { id })`,
-  );
-}
-
-const checkedType = (type: unknown): string => name(type, 'task typename', 'task typename cannot be empty');
-
 function encodePayload({ type, codec }: TaskKind, payload: unknown): Buffer | undefined {
   let bytes: Uint8Array | undefined;
   try {
@@ -330,11 +205,4 @@ function encodePayload({ type, codec }: TaskKind, payload: unknown): Buffer | un
   throw new InvalidTaskError(
     `codec of task "${type}" returned ${describe(bytes)}; encode() must return bytes or undefined`,
   );
-}
-
-/** Its function gets what a handler would: it is for the payload as it is decoded. */
-function limitKeyCheck(type: string, codec: PayloadCodec, limits: TaskLimits | undefined): TaskKind['checkLimitKey'] {
-  if (!limits?.limitBy) return undefined;
-  const limitBy = (payload: unknown) => limits.limitBy!(payload);
-  return (bytes) => void limitKeyOf(limitBy, codec.decode(bytes ?? NO_PAYLOAD), type, InvalidTaskError);
 }

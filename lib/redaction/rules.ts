@@ -75,7 +75,7 @@ function checkRule(given: unknown, what: string): void {
 }
 
 /** @throws InvalidOptionError */
-export function checkParts({ fields, headers, errors }: Partial<RedactedParts>, what: string): void {
+function checkParts({ fields, headers, errors }: Partial<RedactedParts>, what: string): void {
   checkNames(fields, `${what}.fields`, (name) => PATH.test(name));
   checkNames(headers, `${what}.headers`, (name) => !isBlank(name));
   if (errors === undefined || errors === 'hide' || errors === 'show') return;

@@ -248,10 +248,10 @@ export class Executor implements Exchanger, Attempts, Admitted {
 
   /** The handler has settled, or was not called. */
   end(task: ActiveTask, succeeded: boolean, value: unknown): void {
-    const { handlerSteps } = task;
-    handlerSteps?.ended();
+    const steps = task.handlerSteps?.work;
+    steps?.ended();
     // Steps that it has begun side by side end first: what they do is stored, or undone.
-    if (handlerSteps?.isBusy) return void handlerSteps.quiet().then(() => this.end(task, succeeded, value));
+    if (steps?.isBusy) return void steps.quiet().then(() => this.end(task, succeeded, value));
     this.running -= 1;
     this.endAttempt(task, succeeded, value);
   }
@@ -276,7 +276,7 @@ export class Executor implements Exchanger, Attempts, Admitted {
   private verdictOf(task: ActiveTask, succeeded: boolean, value: unknown): Verdict {
     const { verdicts } = this.options;
     if (succeeded) return verdicts.success(task, value);
-    const isSuspended = task.handlerSteps?.suspension && hasCode(value, 'ASYNQ_TASK_SUSPENDED');
+    const isSuspended = task.handlerSteps?.work.suspension && hasCode(value, 'ASYNQ_TASK_SUSPENDED');
     const goesBack = task.aborted instanceof ShutdownError && !isSuspended;
     return goesBack ? verdicts.requeue(task) : verdicts.failure(task, value);
   }

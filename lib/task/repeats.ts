@@ -12,11 +12,11 @@ export type RepeatPolicy = 'reject' | 'existing' | 'replace' | 'debounce' | 'lat
 /** The policies whose last call counts. */
 export const LAST_COUNTS: ReadonlySet<RepeatPolicy> = new Set(['replace', 'debounce', 'latest', 'supersede']);
 
-export const DUPLICATE_POLICIES = ['reject', 'existing', 'replace'] as const;
+const DUPLICATE_POLICIES = ['reject', 'existing', 'replace'] as const;
 /** What an enqueue does when another task holds the unique lock. */
 export type DuplicatePolicy = (typeof DUPLICATE_POLICIES)[number];
 
-export const LOCK_ENDS = ['succeeded', 'started', 'expired'] as const;
+const LOCK_ENDS = ['succeeded', 'started', 'expired'] as const;
 /** What frees the lock of a unique task before its time. */
 export type LockEnd = (typeof LOCK_ENDS)[number];
 

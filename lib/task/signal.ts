@@ -3,7 +3,7 @@ import { describe } from '../validation.js';
 import type { Jsonify } from './jsonify.js';
 
 /** The longest name of a step or of a signal. */
-export const MAX_STEP_NAME_LENGTH = 100;
+const MAX_STEP_NAME_LENGTH = 100;
 
 /** A signal with the type of what it brings: made once by {@link defineSignal}, used by those who send and who wait. */
 export interface SignalDefinition<P = undefined> {

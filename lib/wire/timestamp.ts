@@ -2,7 +2,7 @@ import type { ProtoReader } from './proto-reader.js';
 import { NESTED_BOUND, NUMBER_BOUND, type ProtoWriter } from './proto-writer.js';
 
 /** Go's zero time, 0001-01-01T00:00:00Z: what Go writes for "never" (wire-protocol section 2.3). */
-export const NEVER_SECONDS = -62_135_596_800;
+const NEVER_SECONDS = -62_135_596_800;
 
 /** The most bytes of a timestamp field. */
 export const TIMESTAMP_BOUND = NESTED_BOUND + 2 * NUMBER_BOUND;

@@ -1,7 +1,7 @@
 import type { TaskMessage } from './message.js';
 
 /** The header of a task that has failed for good while its steps are undone: its own `maxRetry` and `deadline`, which it gets back then. */
-export const UNDOING_HEADER = 'asynq-undoing';
+const UNDOING_HEADER = 'asynq-undoing';
 
 /** How often undoing is tried again. */
 const RETRIES = 25;

@@ -6,7 +6,7 @@ import { nearest } from '../validation.js';
 import type { StepTaskOptions } from './types.js';
 
 export const MAX_STEPS = 10_000;
-export const MAX_EDGES = 100_000;
+const MAX_EDGES = 100_000;
 
 /** A step as it was added. */
 export interface Step {

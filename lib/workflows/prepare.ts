@@ -3,7 +3,8 @@ import { taskIdOfStep, type NewRun, type NewStep } from '../broker/workflows.js'
 import { ceilSeconds } from '../clock.js';
 import { marksOf, refuseMarks } from '../enqueue/linked-task.js';
 import { refuseRepeat } from '../enqueue/repeats.js';
-import type { Preparer, TaskKind } from '../enqueue/preparer.js';
+import type { Preparer } from '../enqueue/preparer.js';
+import type { TaskKind } from '../enqueue/task-kinds.js';
 import { InvalidWorkflowError } from '../errors.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
 import type { Step } from './graph.js';

@@ -1,40 +1,13 @@
-import { ASYNQ_BROKER } from 'nestjs-asynq';
-import { InMemoryBroker } from 'nestjs-asynq/testing';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { startConsole, type TestConsole } from '../dashboard/console.js';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { fairHeader, request } from '../support/messages.js';
-import { launch, Visit, type VisitOptions } from './chromium.js';
+import { openDesk } from './desk.js';
 
 describe('the keys of a fair queue', () => {
-  let web: TestConsole;
-  let browser: Browser;
-  let broker: InMemoryBroker;
+  const desk = openDesk({ access: 'view' });
 
-  beforeAll(async () => {
-    [browser, web] = await Promise.all([
-      launch(),
-      startConsole(
-        { access: 'view', refresh: '250ms' },
-        { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useClass(InMemoryBroker) },
-      ),
-    ]);
-    broker = web.broker as InMemoryBroker;
-    broker.fairQueues.add('default');
+  beforeAll(() => {
+    desk.broker.fairQueues.add('default');
   });
-  afterAll(async () => {
-    await Promise.all([browser.close(), web.close()]);
-  });
-  beforeEach(() => {
-    broker.clear();
-    broker.clock.advance(60_000); // the console's cached data expires
-  });
-
-  const visit = async (options?: VisitOptions): Promise<Visit> => {
-    const tab = await Visit.start(browser, `${web.origin}/asynq/`, options);
-    onTestFinished(() => tab.end());
-    return tab;
-  };
 
   async function fill(names: readonly string[] = ['acme', '<img src=x onerror=alert(1)>', 'zeta']): Promise<void> {
     const requests = names.flatMap((key, index) =>
@@ -43,8 +16,8 @@ describe('the keys of a fair queue', () => {
         return request({ id: `${index}-${number}`, type: 'import:row', headers: fairHeader(key, share) });
       }),
     );
-    await broker.producer.enqueue('default', requests);
-    await broker.consumer.exchange('default', { settle: [], take: 5 });
+    await desk.broker.producer.enqueue('default', requests);
+    await desk.broker.consumer.exchange('default', { settle: [], take: 5 });
   }
 
   it.each([
@@ -53,7 +26,7 @@ describe('the keys of a fair queue', () => {
     ['phone', { width: 360 }],
   ])('are shown with what waits, runs and holds them, %s', async (_name, options) => {
     await fill();
-    const tab = await visit(options);
+    const tab = await desk.visit(options);
     await tab.open('queues/default/keys');
     await tab.sees('acme');
     await tab.sees(/img src=x/);
@@ -65,7 +38,7 @@ describe('the keys of a fair queue', () => {
 
   it('are a tab of its page, and lead to their tasks by the keyboard', async () => {
     await fill(['acme']);
-    const tab = await visit();
+    const tab = await desk.visit();
     await tab.open('queues/default');
     await tab.page.getByRole('link', { name: 'Keys', exact: true }).click();
     await tab.sees('acme');
@@ -81,7 +54,7 @@ describe('the keys of a fair queue', () => {
 
   it('are found by their text, and by whether they are held', async () => {
     await fill();
-    const tab = await visit();
+    const tab = await desk.visit();
     await tab.open('queues/default/keys');
     await tab.sees('acme');
     await tab.page.keyboard.press('/');
@@ -96,8 +69,8 @@ describe('the keys of a fair queue', () => {
   });
 
   it('are read page by page, and may be none', async () => {
-    const tab = await visit();
-    await broker.producer.enqueue('other', [request({ queue: 'other' })]);
+    const tab = await desk.visit();
+    await desk.broker.producer.enqueue('other', [request({ queue: 'other' })]);
     await tab.open('queues/other/keys');
     await tab.sees('Only a fair queue has keys');
     await fill(Array.from({ length: 25 }, (_, index) => `tenant-${index + 10}`));

@@ -1,42 +1,16 @@
-import { ASYNQ_BROKER, type Broker } from 'nestjs-asynq';
+import type { Broker } from 'nestjs-asynq';
 import type { DashboardPermission } from 'nestjs-asynq/dashboard';
-import { InMemoryBroker } from 'nestjs-asynq/testing';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startConsole, type TestConsole } from '../dashboard/console.js';
-import { launch, Visit, type VisitOptions } from './chromium.js';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { openDesk } from './desk.js';
 import { EVIL } from './world.js';
 
 describe('the locks of a queue', () => {
-  let web: TestConsole;
-  let browser: Browser;
-  let broker: InMemoryBroker;
   let role: DashboardPermission = 'destroy';
+  const desk = openDesk({ access: () => role, redact: [{ type: 'secret:' }] });
 
-  beforeAll(async () => {
-    [browser, web] = await Promise.all([
-      launch(),
-      startConsole(
-        { access: () => role, refresh: '250ms', redact: [{ type: 'secret:' }] },
-        { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useClass(InMemoryBroker) },
-      ),
-    ]);
-    broker = web.broker as InMemoryBroker;
-  });
-  afterAll(async () => {
-    await Promise.all([browser.close(), web.close()]);
-  });
   beforeEach(() => {
     role = 'destroy';
-    broker.clear();
-    broker.clock.advance(60_000); // the console's cached data expires
   });
-
-  const visit = async (options?: VisitOptions): Promise<Visit> => {
-    const tab = await Visit.start(browser, `${web.origin}/asynq/`, options);
-    onTestFinished(() => tab.end());
-    return tab;
-  };
   const unique = { for: '1h', by: 'key' } as const;
 
   it.each([
@@ -44,10 +18,10 @@ describe('the locks of a queue', () => {
     ['dark', { width: 1280, dark: true }],
     ['phone', { width: 360 }],
   ])('are shown with their holders, and hostile or hidden keys harm nobody, %s', async (_name, options) => {
-    await web.client.enqueue('order:charge', {}, { taskId: 'charge-7', key: 'order-7', unique });
-    await web.client.enqueue('order:charge', {}, { taskId: 'evil', key: EVIL.slice(0, 100), unique });
-    await web.client.enqueue('secret:x', { a: 1 }, { taskId: 'hidden', key: 'order-8', unique });
-    const tab = await visit(options);
+    await desk.web.client.enqueue('order:charge', {}, { taskId: 'charge-7', key: 'order-7', unique });
+    await desk.web.client.enqueue('order:charge', {}, { taskId: 'evil', key: EVIL.slice(0, 100), unique });
+    await desk.web.client.enqueue('secret:x', { a: 1 }, { taskId: 'hidden', key: 'order-8', unique });
+    const tab = await desk.visit(options);
     await tab.open('queues/default/locks');
     await tab.sees('order-7');
     await tab.sees(/img src=x/);
@@ -60,8 +34,8 @@ describe('the locks of a queue', () => {
   });
 
   it('are a tab of its page, and lead to their holders by the keyboard', async () => {
-    const tab = await visit();
-    await web.client.enqueue('order:charge', {}, { taskId: 'charge-7', key: 'order-7', unique });
+    const tab = await desk.visit();
+    await desk.web.client.enqueue('order:charge', {}, { taskId: 'charge-7', key: 'order-7', unique });
     await tab.open('queues/default');
     await tab.page.getByRole('link', { name: 'Locks', exact: true }).click();
     await tab.sees('order-7');
@@ -72,11 +46,11 @@ describe('the locks of a queue', () => {
   });
 
   const keyOf7 = 'Free: order:charge:order-7:key';
-  const locks = async () => (await broker.uniqueness.list('default')).locks;
+  const locks = async () => (await desk.broker.uniqueness.list('default')).locks;
 
   it('are freed by the keyboard after a question, and the task stays', async () => {
-    await web.client.enqueue('order:charge', {}, { taskId: 'charge-7', key: 'order-7', unique });
-    const tab = await visit();
+    await desk.web.client.enqueue('order:charge', {}, { taskId: 'charge-7', key: 'order-7', unique });
+    const tab = await desk.visit();
     await tab.open('queues/default/locks');
     await tab.sees('order-7');
     const button = tab.page.getByRole('button', { name: keyOf7, exact: true });
@@ -95,18 +69,18 @@ describe('the locks of a queue', () => {
     await tab.sees('The lock is freed.');
     await tab.sees('No locks');
     expect(await locks()).toEqual([]);
-    expect((await broker.inspection.getTask('default', 'charge-7'))!.state).toBe('pending');
+    expect((await desk.broker.inspection.getTask('default', 'charge-7'))!.state).toBe('pending');
   });
 
   it('are not freed when another task holds them by then', async () => {
-    await web.client.enqueue('order:charge', {}, { taskId: 'first', key: 'order-7', unique });
-    const tab = await visit({ width: 360, expected: [409] });
+    await desk.web.client.enqueue('order:charge', {}, { taskId: 'first', key: 'order-7', unique });
+    const tab = await desk.visit({ width: 360, expected: [409] });
     await tab.open('queues/default/locks');
     await tab.press(keyOf7);
     await tab.sees('Free this lock?');
     expect(await tab.fits()).toBe(true);
-    await broker.uniqueness.release('default', (await locks())[0]!.lock, 'first');
-    await web.client.enqueue('order:charge', {}, { taskId: 'second', key: 'order-7', unique });
+    await desk.broker.uniqueness.release('default', (await locks())[0]!.lock, 'first');
+    await desk.web.client.enqueue('order:charge', {}, { taskId: 'second', key: 'order-7', unique });
     await tab.page.locator('dialog[open]').getByRole('button', { name: 'Free', exact: true }).click();
     await tab.sees('task "first" does not hold this lock now');
     expect(await locks()).toMatchObject([{ owner: { id: 'second' } }]);
@@ -114,23 +88,23 @@ describe('the locks of a queue', () => {
 
   it('are freed by nobody who may not destroy', async () => {
     role = 'act';
-    await web.client.enqueue('order:charge', {}, { key: 'order-7', unique });
-    const tab = await visit();
+    await desk.web.client.enqueue('order:charge', {}, { key: 'order-7', unique });
+    const tab = await desk.visit();
     await tab.open('queues/default/locks');
     await tab.sees('order-7');
     expect(await tab.page.getByRole('button', { name: keyOf7 }).count()).toBe(0);
   });
 
   it('are read page by page', async () => {
-    await web.client.enqueue('order:charge', {}, { taskId: 'charge-7', key: 'order-7', unique });
-    const uniqueness: Broker['uniqueness'] = broker.uniqueness;
+    await desk.web.client.enqueue('order:charge', {}, { taskId: 'charge-7', key: 'order-7', unique });
+    const uniqueness: Broker['uniqueness'] = desk.broker.uniqueness;
     const list = uniqueness.list.bind(uniqueness);
     const paged = vi.spyOn(uniqueness, 'list');
     onTestFinished(() => paged.mockRestore());
     paged.mockImplementation(async (queue, cursor) =>
       cursor === undefined ? { locks: [], cursor: '17' } : list(queue, cursor),
     );
-    const tab = await visit();
+    const tab = await desk.visit();
     await tab.open('queues/default/locks');
     await tab.sees('There may be more on the next page.');
     await tab.page.keyboard.press('n');
@@ -141,8 +115,8 @@ describe('the locks of a queue', () => {
   });
 
   it('may be none', async () => {
-    await web.client.enqueue('order:charge', {});
-    const tab = await visit();
+    await desk.web.client.enqueue('order:charge', {});
+    const tab = await desk.visit();
     await tab.open('queues/default/locks');
     await tab.sees('No locks');
     expect(await tab.page.locator('.pages').count()).toBe(0);

@@ -1,42 +1,13 @@
-import { ASYNQ_BROKER, AsynqInspector } from 'nestjs-asynq';
-import { InMemoryBroker } from 'nestjs-asynq/testing';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { AsynqInspector } from 'nestjs-asynq';
+import { describe, expect, it } from 'vitest';
 import { taskIdOfStep, type NewStep } from '../../lib/broker/workflows.js';
-import { startConsole, type TestConsole } from '../dashboard/console.js';
 import { request } from '../support/messages.js';
-import { launch, Visit, type VisitOptions } from './chromium.js';
+import { openDesk } from './desk.js';
 import { EVIL } from './world.js';
 
 /* Runs of workflows as pictures and lists, and batches with their progress. */
 
-let browser: Browser;
-let web: TestConsole;
-let broker: InMemoryBroker;
-
-beforeAll(async () => {
-  [browser, web] = await Promise.all([
-    launch(),
-    startConsole(
-      { access: 'destroy', refresh: '250ms' },
-      { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useClass(InMemoryBroker) },
-    ),
-  ]);
-  broker = web.broker as InMemoryBroker;
-});
-afterAll(async () => {
-  await Promise.all([browser.close(), web.close()]);
-});
-beforeEach(() => {
-  broker.clear();
-  broker.clock.advance(60_000); // the console's cached data expires
-});
-
-const visit = async (options?: VisitOptions): Promise<Visit> => {
-  const made = await Visit.start(browser, `${web.origin}/asynq/`, options);
-  onTestFinished(() => made.end());
-  return made;
-};
+const desk = openDesk({ access: 'destroy' });
 
 let runs = 0;
 
@@ -52,7 +23,7 @@ async function start(graph: Readonly<Record<string, readonly string[]>>): Promis
     delay: 0,
   }));
   const run = { id, name: 'order', steps, retention: 3600, deadline: undefined };
-  expect(await broker.workflows.start('orders', [run])).toMatchObject({ statuses: ['started'] });
+  expect(await desk.broker.workflows.start('orders', [run])).toMatchObject({ statuses: ['started'] });
   return id;
 }
 
@@ -74,7 +45,7 @@ function layers(count: number, width: number): Record<string, string[]> {
 describe('a run of a workflow', () => {
   it('is found in the list, and drawn in layers', async () => {
     const id = await start(ORDER);
-    const seen = await visit();
+    const seen = await desk.visit();
     await seen.open('workflows');
     await seen.page.getByRole('link', { name: id }).click();
     const boxes = await Promise.all(
@@ -96,10 +67,10 @@ describe('a run of a workflow', () => {
 
   it('marks a step that no server takes as late', async () => {
     const id = await start(ORDER);
-    const seen = await visit();
+    const seen = await desk.visit();
     await seen.open(routeOf(id));
     await seen.page.locator('[data-step=pay]:not(.late)').waitFor();
-    broker.clock.advance(90_000);
+    desk.broker.clock.advance(90_000);
     await seen.page.locator('[data-step=pay].late').waitFor();
     expect(await seen.page.locator('[data-step=pay] .step-detail').textContent()).toContain('ready, late');
     const flag = seen.page.locator('tr[data-row]').first().getByText('late', { exact: true });
@@ -109,29 +80,29 @@ describe('a run of a workflow', () => {
 
   it('lives: a step that fails is shown with what is cancelled for it, and is retried', async () => {
     const id = await start(ORDER);
-    const seen = await visit();
+    const seen = await desk.visit();
     await seen.open(routeOf(id));
     await seen.page.locator('[data-step=pay].color-ready').waitFor();
-    await new AsynqInspector(broker).archiveTask('steps', taskIdOfStep(id, 'pay'));
-    broker.clock.advance(2_000);
+    await new AsynqInspector(desk.broker).archiveTask('steps', taskIdOfStep(id, 'pay'));
+    desk.broker.clock.advance(2_000);
     await seen.page.locator('[data-step=pay].color-failed').waitFor();
     await seen.page.locator('[data-step=close].color-cancelled').waitFor();
     await seen.page.getByRole('button', { name: 'Retry failed steps' }).click();
-    broker.clock.advance(2_000);
+    desk.broker.clock.advance(2_000);
     await seen.page.locator('[data-step=pay].color-ready').waitFor();
-    expect((await broker.workflows.run('orders', id))!.state).toBe('running');
+    expect((await desk.broker.workflows.run('orders', id))!.state).toBe('running');
   });
 
   it('is cancelled, then deleted, after a question', async () => {
     const id = await start(ORDER);
-    const seen = await visit({ expected: [404] }); // the page's requests while the run is deleted
+    const seen = await desk.visit({ expected: [404] }); // the page's requests while the run is deleted
     await seen.open(routeOf(id));
     await seen.page.getByRole('button', { name: 'Cancel…' }).click();
     await seen.page.getByRole('button', { name: 'Cancel the run' }).click();
     await seen.page.getByRole('button', { name: 'Delete…' }).click();
     await seen.page.getByRole('button', { name: 'Delete the run' }).click();
     await seen.page.getByRole('heading', { name: 'Workflows' }).waitFor();
-    expect(await broker.workflows.run('orders', id)).toBeUndefined();
+    expect(await desk.broker.workflows.run('orders', id)).toBeUndefined();
   });
 
   it.each([
@@ -140,7 +111,7 @@ describe('a run of a workflow', () => {
     ['300', 20, 15],
   ])('of %s steps is shown whole, and moves and zooms by keys and pointer', async (_, count, width) => {
     const id = await start(layers(count, width));
-    const seen = await visit();
+    const seen = await desk.visit();
     await seen.open(routeOf(id));
     const graph = seen.page.locator('.graph');
     await graph.locator('[data-step]').first().waitFor();
@@ -175,7 +146,7 @@ describe('a run of a workflow', () => {
 
   it('has names that cannot harm the page', async () => {
     const id = await start({ [EVIL]: [], after: [EVIL] });
-    const seen = await visit();
+    const seen = await desk.visit();
     await seen.open(routeOf(id));
     await seen.sees('alert(1)');
     expect(await seen.fits()).toBe(true);
@@ -184,32 +155,32 @@ describe('a run of a workflow', () => {
 
 describe('batches', () => {
   it('show their progress, and are closed and deleted', async () => {
-    const batch = await web.client.openBatch({ name: 'import 42', queue: 'orders' });
+    const batch = await desk.web.client.openBatch({ name: 'import 42', queue: 'orders' });
     await batch.add('row', [1, 2, 3, 4], { queue: 'rows' });
-    await new AsynqInspector(broker).deleteTask('rows', `${batch.id}~0`);
-    const seen = await visit({ expected: [404] }); // the page's requests while the batch is deleted
+    await new AsynqInspector(desk.broker).deleteTask('rows', `${batch.id}~0`);
+    const seen = await desk.visit({ expected: [404] }); // the page's requests while the batch is deleted
     await seen.open('batches');
     const row = seen.page.locator('tr[data-row]', { hasText: 'import 42' });
     await row.getByText('25%').waitFor();
     await row.getByRole('button', { name: 'Close import 42' }).click();
-    broker.clock.advance(2_000);
+    desk.broker.clock.advance(2_000);
     await row.getByText('closed').waitFor();
-    for (const n of [1, 2, 3]) await new AsynqInspector(broker).deleteTask('rows', `${batch.id}~${n}`);
-    broker.clock.advance(2_000);
+    for (const n of [1, 2, 3]) await new AsynqInspector(desk.broker).deleteTask('rows', `${batch.id}~${n}`);
+    desk.broker.clock.advance(2_000);
     await row.getByRole('button', { name: 'Delete import 42' }).click();
-    broker.clock.advance(2_000);
+    desk.broker.clock.advance(2_000);
     await seen.sees('No batches');
-    expect(await broker.batches.batches('orders', { offset: 0, size: 10 })).toEqual([]);
+    expect(await desk.broker.batches.batches('orders', { offset: 0, size: 10 })).toEqual([]);
   });
 });
 
 describe('members of a batch that have failed', () => {
   it('are one click away, in the queue where they are', async () => {
-    const batch = await web.client.openBatch({ name: 'import 42', queue: 'orders' });
+    const batch = await desk.web.client.openBatch({ name: 'import 42', queue: 'orders' });
     await batch.add('row', [1, 2], { queue: 'rows' });
     await batch.add('row', [3]);
-    await new AsynqInspector(broker).archiveTask('rows', `${batch.id}~1`);
-    const seen = await visit();
+    await new AsynqInspector(desk.broker).archiveTask('rows', `${batch.id}~1`);
+    const seen = await desk.visit();
     await seen.open('batches');
     const links = seen.page.getByRole('link', { name: /^Archived members/ });
     await links.first().waitFor();
@@ -223,11 +194,11 @@ describe('members of a batch that have failed', () => {
 
 describe('the pages of workflows and batches', () => {
   it.each([1280, 1024])('show every column of a batch, %i pixels wide', async (width) => {
-    const batch = await web.client.openBatch({ name: 'import of articles, 2026-11', queue: 'orders' });
+    const batch = await desk.web.client.openBatch({ name: 'import of articles, 2026-11', queue: 'orders' });
     await batch.add('row', ['one']);
-    await new AsynqInspector(broker).deleteTask('default', `${batch.id}~0`);
+    await new AsynqInspector(desk.broker).deleteTask('default', `${batch.id}~0`);
     await batch.close();
-    const seen = await visit({ width });
+    const seen = await desk.visit({ width });
     await seen.open('batches');
     const row = seen.page.locator('tr[data-row]').first();
     for (const part of [row.getByText('completed'), row.getByText('orders'), row.getByRole('button')]) {
@@ -242,9 +213,9 @@ describe('the pages of workflows and batches', () => {
 
   it.each([false, true])('have no barrier that axe finds, dark: %s', async (dark) => {
     const id = await start(ORDER);
-    await new AsynqInspector(broker).archiveTask('steps', taskIdOfStep(id, 'pay'));
-    await web.client.openBatch({ name: 'import 42' });
-    const seen = await visit({ dark });
+    await new AsynqInspector(desk.broker).archiveTask('steps', taskIdOfStep(id, 'pay'));
+    await desk.web.client.openBatch({ name: 'import 42' });
+    const seen = await desk.visit({ dark });
     for (const route of ['workflows', routeOf(id), 'batches']) {
       await seen.open(route);
       await seen.page.locator('tr[data-row]').first().waitFor();
@@ -254,8 +225,8 @@ describe('the pages of workflows and batches', () => {
 
   it('fit on a phone, where a run is a list', async () => {
     const id = await start(ORDER);
-    await web.client.openBatch({ name: 'import 42' });
-    const seen = await visit({ width: 360 });
+    await desk.web.client.openBatch({ name: 'import 42' });
+    const seen = await desk.visit({ width: 360 });
     for (const route of ['workflows', routeOf(id), 'batches']) {
       await seen.open(route);
       await seen.page.locator('tr[data-row]').first().waitFor();

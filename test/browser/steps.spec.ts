@@ -1,55 +1,29 @@
-import { ASYNQ_BROKER } from 'nestjs-asynq';
 import type { DashboardPermission } from 'nestjs-asynq/dashboard';
-import { InMemoryBroker } from 'nestjs-asynq/testing';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { startConsole, type TestConsole } from '../dashboard/console.js';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { arrangeSteps } from '../support/handler-steps.js';
 import { request } from '../support/messages.js';
-import { launch, Visit, type VisitOptions } from './chromium.js';
+import type { Visit } from './chromium.js';
+import { openDesk } from './desk.js';
 import { EVIL } from './world.js';
 
 describe('the steps of a task', () => {
-  let web: TestConsole;
-  let browser: Browser;
-  let broker: InMemoryBroker;
   let role: DashboardPermission = 'act';
+  const desk = openDesk({ access: () => role });
 
-  beforeAll(async () => {
-    [browser, web] = await Promise.all([
-      launch(),
-      startConsole(
-        { access: () => role, refresh: '250ms' },
-        { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useClass(InMemoryBroker) },
-      ),
-    ]);
-    broker = web.broker as InMemoryBroker;
-  });
-  afterAll(async () => {
-    await Promise.all([browser.close(), web.close()]);
-  });
   beforeEach(() => {
     role = 'act';
-    broker.clear();
-    broker.clock.advance(60_000); // the console's cached data expires
   });
-
-  const visit = async (options?: VisitOptions): Promise<Visit> => {
-    const tab = await Visit.start(browser, `${web.origin}/asynq/`, options);
-    onTestFinished(() => tab.end());
-    return tab;
-  };
   const rowOf = (tab: Visit, name: string) =>
     tab.page.getByRole('region', { name: 'Steps' }).getByRole('listitem').filter({ hasText: name }).first();
-  const expire = () => broker.clock.advance(5_000);
+  const expire = () => desk.broker.clock.advance(5_000);
 
   it.each([
     ['desktop', { width: 1280 }],
     ['dark', { width: 1280, dark: true }],
     ['phone', { width: 360 }],
   ])('are a timeline with states, results and errors, %s', async (_name, options) => {
-    await arrangeSteps(broker);
-    const tab = await visit(options);
+    await arrangeSteps(desk.broker);
+    const tab = await desk.visit(options);
     await tab.open('queues/default/tasks/order-17');
     await tab.sees('They are being undone: no parcel');
     expect(await rowOf(tab, 'approved').innerText()).toMatch(/waiting\s*wait for “approval”[\s\S]*until/);
@@ -65,8 +39,8 @@ describe('the steps of a task', () => {
   });
 
   it('get the signal that one of them waits for', async () => {
-    await arrangeSteps(broker);
-    const tab = await visit({ width: 360 });
+    await arrangeSteps(desk.broker);
+    const tab = await desk.visit({ width: 360 });
     await tab.open('queues/default/tasks/order-17');
     await tab.press('Send the signal: approval');
     const dialog = tab.page.locator('dialog[open]');
@@ -82,44 +56,44 @@ describe('the steps of a task', () => {
     expire();
     await tab.sees('Signals: “approval” 1 came, 1 taken');
     expect(await rowOf(tab, 'approved').innerText()).toMatch(/done/);
-    const { signals } = await broker.checkpoints.read('default', 'order-17');
+    const { signals } = await desk.broker.checkpoints.read('default', 'order-17');
     expect(signals.get('approval')!.map(String)).toEqual(['{"by":"anna"}']);
   });
 
   it('show a signal that is refused, and why', async () => {
-    await arrangeSteps(broker);
-    const tab = await visit({ expected: [400] });
+    await arrangeSteps(desk.broker);
+    const tab = await desk.visit({ expected: [400] });
     await tab.open('queues/default/tasks/order-17');
     await tab.press('Send the signal: approval');
     await tab.page.locator('dialog[open]').getByLabel('Name').fill('a#1');
     await tab.page.locator('dialog[open]').getByRole('button', { name: 'Send', exact: true }).click();
     await tab.sees(/name of a signal "a#1" must be/);
-    expect((await broker.checkpoints.list('default', 'order-17')).signals.size).toBe(0);
+    expect((await desk.broker.checkpoints.list('default', 'order-17')).signals.size).toBe(0);
   });
 
   it('take a signal of nobody who may only look', async () => {
     role = 'view';
-    await arrangeSteps(broker);
-    const tab = await visit();
+    await arrangeSteps(desk.broker);
+    const tab = await desk.visit();
     await tab.open('queues/default/tasks/order-17');
     await tab.sees('wait for “approval”');
     expect(await tab.page.getByRole('button', { name: /Send/ }).count()).toBe(0);
   });
 
   it('come while the page is open, page by page, with hostile names, and not for a task without any', async () => {
-    await broker.producer.enqueue('default', [request({ id: 'many' }), request({ id: 'none' })]);
-    const { tasks } = await broker.consumer.exchange('default', { settle: [], take: 2 });
-    const tab = await visit({ width: 360 });
+    await desk.broker.producer.enqueue('default', [request({ id: 'many' }), request({ id: 'none' })]);
+    const { tasks } = await desk.broker.consumer.exchange('default', { settle: [], take: 2 });
+    const tab = await desk.visit({ width: 360 });
     await tab.open('queues/default/tasks/none');
     await tab.sees('Payload');
     await tab.page.getByRole('region', { name: 'Steps' }).waitFor({ state: 'detached' });
     await tab.open('queues/default/tasks/many');
     const { lease } = tasks.find((task) => task.lease.id === 'many')!;
-    const at = broker.clock.now();
+    const at = desk.broker.clock.now();
     const evil = EVIL.slice(0, 100);
     for (let n = 0; n < 120; n++) {
       const head = JSON.stringify({ n, kind: 'run', at, ended: at + 10 });
-      await broker.checkpoints.write(lease, `${evil}${n + 1}`, Buffer.from(`${head}\n${JSON.stringify(evil)}`));
+      await desk.broker.checkpoints.write(lease, `${evil}${n + 1}`, Buffer.from(`${head}\n${JSON.stringify(evil)}`));
     }
     expire();
     await tab.sees('1 to 100 of 120');

@@ -1,13 +1,11 @@
-import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
-import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import type { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqClient } from '../../lib/client/client.js';
 import { Server } from '../../lib/server/server.js';
 import { defineTask } from '../../lib/task/definition.js';
 import type { TaskContext } from '../../lib/task/context.js';
 import type { FairnessOptions } from '../../lib/task/fairness.js';
-import { startRedis, type RedisProcess } from '../support/redis.js';
+import { RedisFleet } from '../support/redis-fleet.js';
 
 interface Row {
   readonly tenant: string;
@@ -15,33 +13,18 @@ interface Row {
 }
 
 describe('a fair queue of several servers', () => {
-  let redis: RedisProcess;
-  let client: Redis;
-  let brokers: RedisBroker[];
-  let servers: Server[];
+  let fleet: RedisFleet;
 
   beforeAll(async () => {
-    redis = await startRedis();
-    client = new Redis(redis.port);
+    fleet = await RedisFleet.start();
   });
-  afterAll(async () => {
-    client.disconnect();
-    await redis.stop();
-  });
-  beforeEach(async () => {
-    await client.flushall();
-    brokers = [];
-    servers = [];
-  });
-  afterEach(async () => {
-    await Promise.all(servers.map((server) => server.shutdown()));
-    await Promise.all(brokers.map((broker) => broker.close()));
-  });
+  afterAll(() => fleet.stop());
+  beforeEach(() => fleet.client.flushall());
+  afterEach(() => fleet.end());
 
   const makeBroker = (): RedisBroker => {
-    const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: redis.port }));
+    const broker = fleet.makeBroker();
     broker.fairQueues.add('imports');
-    brokers.push(broker);
     return broker;
   };
 
@@ -76,7 +59,7 @@ describe('a fair queue of several servers', () => {
       for (let index = 0; index < count; index++) {
         const options = { concurrency, queues: { imports: 1 } };
         const server = new Server({ broker: makeBroker(), handlers, options });
-        servers.push(server);
+        fleet.servers.push(server);
         void server.start();
       }
     });
@@ -104,7 +87,7 @@ describe('a fair queue of several servers', () => {
     await run(rows, limits, async ({ tenant }) => {
       running.set(tenant, (running.get(tenant) ?? 0) + 1);
       most.set(tenant, Math.max(most.get(tenant) ?? 0, running.get(tenant)!));
-      await client.ping();
+      await fleet.client.ping();
       running.set(tenant, running.get(tenant)! - 1);
     });
     expect(Object.fromEntries(most)).toEqual({ a: 4, b: 2, c: 2 });
@@ -125,9 +108,11 @@ describe('a fair queue of several servers', () => {
 
   it('leaves no key behind but its counters', async () => {
     await run([...rowsOf('a', 20), ...rowsOf('b', 3)], { concurrency: 2, weight: 3 }, () => undefined);
-    await Promise.all(servers.splice(0).map((server) => server.shutdown()));
+    await Promise.all(fleet.servers.splice(0).map((server) => server.shutdown()));
     const last = makeBroker();
     await last.consumer.exchange('imports', { settle: [], take: 10 });
-    expect((await client.keys('asynq:{imports}:*')).filter((key) => !/:(processed|failed)(:|$)/.test(key))).toEqual([]);
+    expect(
+      (await fleet.client.keys('asynq:{imports}:*')).filter((key) => !/:(processed|failed)(:|$)/.test(key)),
+    ).toEqual([]);
   });
 });

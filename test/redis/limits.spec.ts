@@ -1,15 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
-import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
-import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import type { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { SystemClock } from '../../lib/clock.js';
 import type { QueueOptions } from '../../lib/server/fetching/queue-options.js';
 import { Server } from '../../lib/server/server.js';
 import type { TaskContext } from '../../lib/task/context.js';
 import type { TaskLimits } from '../../lib/task/limits.js';
 import { request } from '../support/messages.js';
-import { startRedis, type RedisProcess } from '../support/redis.js';
+import { RedisFleet } from '../support/redis-fleet.js';
 
 /** Expects that no window, in milliseconds, had more than `max` of the starts, which are times of one clock. */
 function expectWithin(max: number, window: number, starts: readonly number[]): void {
@@ -26,40 +24,20 @@ function block(milliseconds: number): void {
 }
 
 describe('limits of a queue, several servers on one Redis', () => {
-  let redis: RedisProcess;
-  let client: Redis;
-  let brokers: RedisBroker[];
-  let servers: Server[];
+  let fleet: RedisFleet;
 
   beforeAll(async () => {
-    redis = await startRedis();
-    client = new Redis(redis.port);
+    fleet = await RedisFleet.start();
   });
-  afterAll(async () => {
-    client.disconnect();
-    await redis.stop();
-  });
-  beforeEach(async () => {
-    await client.flushall();
-    brokers = [];
-    servers = [];
-  });
-  afterEach(async () => {
-    await Promise.all(servers.map((server) => server.shutdown()));
-    await Promise.all(brokers.map((broker) => broker.close()));
-  });
-
-  const makeBroker = (): RedisBroker => {
-    const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: redis.port }));
-    brokers.push(broker);
-    return broker;
-  };
+  afterAll(() => fleet.stop());
+  beforeEach(() => fleet.client.flushall());
+  afterEach(() => fleet.end());
 
   /** Runs tasks with `options` on three servers; resolves when all have ended. */
   async function run(count: number, options: QueueOptions, handle: () => unknown): Promise<void> {
     let ended = 0;
     const requests = Array.from({ length: count }, () => request({ type: 't' }));
-    await makeBroker().producer.enqueue('default', requests);
+    await fleet.makeBroker().producer.enqueue('default', requests);
     await new Promise<void>((resolve) => {
       const counted = async (): Promise<void> => {
         await handle();
@@ -67,8 +45,8 @@ describe('limits of a queue, several servers on one Redis', () => {
       };
       for (let index = 0; index < 3; index++) {
         const handlers = [{ pattern: 't', handle: counted }];
-        const server = new Server({ broker: makeBroker(), handlers, options: { queues: { default: options } } });
-        servers.push(server);
+        const server = new Server({ broker: fleet.makeBroker(), handlers, options: { queues: { default: options } } });
+        fleet.servers.push(server);
         void server.start();
       }
     });
@@ -83,7 +61,7 @@ describe('limits of a queue, several servers on one Redis', () => {
       running--;
     });
     expect(most).toBe(4);
-    expect(servers.every(({ status }) => status === 'active')).toBe(true);
+    expect(fleet.servers.every(({ status }) => status === 'active')).toBe(true);
   });
 
   it('rateLimit is never exceeded, by any number of servers', async () => {
@@ -92,8 +70,8 @@ describe('limits of a queue, several servers on one Redis', () => {
     await run(100, { rateLimit: { max: 20, per: window } }, () => void starts.push(performance.now()));
     expectWithin(20, window, starts);
     const key = 'asynq:{default}:rate:160';
-    expect(await client.type(key)).toBe('hash');
-    expect(await client.pttl(key)).toBeGreaterThan(0);
+    expect(await fleet.client.type(key)).toBe('hash');
+    expect(await fleet.client.pttl(key)).toBeGreaterThan(0);
   });
 
   describe.each(['fairness', 'limitBy'])('a rate for each of 20 partners by %s, three servers', (way) => {
@@ -108,7 +86,7 @@ describe('limits of a queue, several servers on one Redis', () => {
         return request({ type: 'sync', payload: Buffer.from(key), ...(headers && { headers }) });
       });
       const makeOne = (): RedisBroker => {
-        const broker = makeBroker();
+        const broker = fleet.makeBroker();
         if (isFair) broker.fairQueues.add('default');
         return broker;
       };
@@ -128,7 +106,7 @@ describe('limits of a queue, several servers on one Redis', () => {
         for (let index = 0; index < 3; index++) {
           const handlers = [isFair ? { pattern: 'sync', handle } : limited];
           const server = new Server({ broker: makeOne(), handlers });
-          servers.push(server);
+          fleet.servers.push(server);
           void server.start();
         }
       });
@@ -141,19 +119,18 @@ describe('limits of a queue, several servers on one Redis', () => {
     const starts = async (skew: number, wanted: number): Promise<number> => {
       const real = new SystemClock();
       const clock = { now: () => real.now() + skew, elapsed: () => real.elapsed(), after: real.after.bind(real) };
-      const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: redis.port }), { clock });
-      brokers.push(broker);
-      return (await broker.limiting.takeStarts('scope', { max: 10, window: 60_000 }, wanted)).granted;
+      const { limiting } = fleet.makeBroker({ clock });
+      return (await limiting.takeStarts('scope', { max: 10, window: 60_000 }, wanted)).granted;
     };
     expect(await starts(600_000, 4)).toBe(4);
     expect(await starts(0, 4)).toBe(4);
     expect(await starts(-600_000, 1)).toBe(1);
     expect(await starts(600_000, 4)).toBe(1);
     expect(await starts(0, 4)).toBe(0);
-    const counts = await client.hgetall('asynq:starts:60000:scope');
+    const counts = await fleet.client.hgetall('asynq:starts:60000:scope');
     expect(Math.max(...Object.keys(counts).map((at) => Number(at) || 0))).toBeGreaterThan(Date.now() + 590_000);
     // Without an expiry Redis does not know how much of the window has passed.
-    await client.persist('asynq:starts:60000:scope');
+    await fleet.client.persist('asynq:starts:60000:scope');
     expect(await starts(0, 4)).toBe(0);
   });
 
@@ -164,7 +141,7 @@ describe('limits of a queue, several servers on one Redis', () => {
       const requests = Array.from({ length: count }, (_, n) =>
         request({ type: n % 3 === 2 ? 'free' : 'narrow', id: `n${n}` }),
       );
-      await makeBroker().producer.enqueue('default', requests);
+      await fleet.makeBroker().producer.enqueue('default', requests);
       await new Promise<void>((resolve) => {
         let ended = 0;
         const narrow = async ({ id }: { id: string }): Promise<void> => {
@@ -178,8 +155,8 @@ describe('limits of a queue, several servers on one Redis', () => {
             { pattern: 'narrow', handle: narrow, limits },
             { pattern: 'free', handle: free },
           ];
-          const server = new Server({ broker: makeBroker(), handlers });
-          servers.push(server);
+          const server = new Server({ broker: fleet.makeBroker(), handlers });
+          fleet.servers.push(server);
           void server.start();
         }
       });
@@ -196,10 +173,10 @@ describe('limits of a queue, several servers on one Redis', () => {
       });
       expect(most).toBe(4);
       expect([started.length, new Set(started).size]).toEqual([200, 200]);
-      await Promise.all(servers.map((server) => server.shutdown()));
-      expect(await client.zcard('asynq:sema:narrow')).toBe(0);
-      expect(await client.get('asynq:{default}:failed')).toBeNull();
-      expect(await client.keys('asynq:{default}:t:*')).toEqual([]);
+      await Promise.all(fleet.servers.map((server) => server.shutdown()));
+      expect(await fleet.client.zcard('asynq:sema:narrow')).toBe(0);
+      expect(await fleet.client.get('asynq:{default}:failed')).toBeNull();
+      expect(await fleet.client.keys('asynq:{default}:t:*')).toEqual([]);
     });
 
     it('rateLimit is never exceeded', async () => {
@@ -208,13 +185,13 @@ describe('limits of a queue, several servers on one Redis', () => {
       await runLimited(60, { rateLimit: { max: 10, per: window } }, () => void starts.push(performance.now()));
       expect(starts).toHaveLength(40);
       expectWithin(10, window, starts);
-      expect(await client.pttl('asynq:starts:160:narrow')).toBeGreaterThan(0);
+      expect(await fleet.client.pttl('asynq:starts:160:narrow')).toBeGreaterThan(0);
     });
 
     it('tokens of a dead process become free, and its waiting tasks run', async () => {
       const now = Math.floor(Date.now() / 1000);
-      await client.zadd('asynq:sema:narrow', now - 1, 'dead', now - 1, 'gone');
-      const broker = makeBroker();
+      await fleet.client.zadd('asynq:sema:narrow', now - 1, 'dead', now - 1, 'gone');
+      const broker = fleet.makeBroker();
       await broker.producer.enqueue('default', [request({ type: 'narrow', id: 'left' })]);
       const { tasks } = await broker.consumer.exchange('default', { settle: [], take: 1 });
       await broker.consumer.exchange('default', {

@@ -1,7 +1,5 @@
-import type { ArchiveLimit } from '../archives.js';
 import { floorSeconds } from '../../clock.js';
 import {
-  type AwaitedEvent,
   type ClaimedHeld,
   type ConsumerRole,
   type ExchangeReply,
@@ -10,27 +8,13 @@ import {
   type LeasedTask,
   LEASE_SECONDS,
   MAX_ASIDE,
-  type Settlement,
-  type Sleep,
-  type SettleStatus,
-  type StoredResult,
 } from '../broker.js';
-import { stepOfAnswer } from '../checkpoints.js';
 import { FairPending } from './fair-pending.js';
 import type { LinkEngine } from './links/engine.js';
-import { ARCHIVED, REVOKED } from './links/texts.js';
 import type { MemoryState } from './memory-state.js';
-import { trimArchived } from './maintenance.js';
-import {
-  hasCome,
-  type QueueStore,
-  type TaskRecord,
-  readMessage,
-  stepsOf,
-  storedMessage,
-  wellFormed,
-} from './queue-store.js';
-import { countsAsFailed, countsAsProcessed, noteAttempt, withoutReturn } from './settlements.js';
+import { type QueueStore, readMessage, wellFormed } from './queue-store.js';
+import { settleTasks, trimAfter } from './settlements.js';
+import { defer, takeHeld } from './waitlists.js';
 
 export class MemoryConsumer implements ConsumerRole {
   constructor(
@@ -57,20 +41,8 @@ export class MemoryConsumer implements ConsumerRole {
 
 /** A queue with too many active tasks is polled again after this time. */
 const LIMIT_RETRY_MS = 100;
-/**
- * A task in a waitlist runs after this time even if nobody wakes it: the least, one second per that
- * many in all waitlists, the most.
- */
-const MIN_WAIT_SECONDS = 60;
-const TASKS_PER_EXTRA_SECOND = 10;
-const MAX_WAIT_SECONDS = 3_600;
-/**
- * How many tasks at the front that were woken before are put in order with those that are woken
- * now.
- */
-const MAX_WOKEN_AHEAD = 64;
 
-/** Settles in order, then claims. Encodes, and so checks, messages before anything is written. */
+/** Settles in order, then claims. */
 function exchange(
   store: QueueStore,
   links: LinkEngine,
@@ -78,25 +50,8 @@ function exchange(
   request: ExchangeRequest,
   now: number,
 ): ExchangeReply {
-  const messages = request.settle.map((item) =>
-    'message' in item && item.message ? storedMessage(item.message) : undefined,
-  );
   const linked = links.isLinked(queue);
-  const written: Settlement[] = [];
-  const settled = request.settle.map((given, index): SettleStatus => {
-    const record = store.leased(given.lease);
-    if (!record) return 'lost';
-    const { result } = record;
-    const item = withoutReturn(given, record, now);
-    written.push(item);
-    if (item === given) record.msg = messages[index] ?? record.msg;
-    settle(store, item, wellFormed(item.lease.id), record, now);
-    if ('attempt' in given && given.attempt) noteAttempt(record, given.attempt); // of a deleted task it is gone with the record
-    if (linked) notifyOfEnd(links, wellFormed(queue), item, result);
-    return 'settled';
-  });
-  store.processed.add(written.filter(countsAsProcessed).length, now);
-  store.failed.add(written.filter(countsAsFailed).length, now);
+  const settled = settleTasks(store, linked ? links : undefined, queue, request.settle, now);
   if (linked) links.work(); // what this releases here can be claimed by this call
   const { wanted, limitedFor } = limitTake(store, request, now);
   const putAside = new Map([...(request.aside?.keys() ?? [])].map((type) => [type, 0]));
@@ -129,20 +84,6 @@ function exchange(
   return linked ? { ...reply, parcels: [], news: links.takeNews() } : reply;
 }
 
-/** Notifies the watchers of the task, if this is its end. @param result what the task has stored before */
-function notifyOfEnd(links: LinkEngine, place: string, item: Settlement, result: Buffer | undefined): void {
-  const id = wellFormed(item.lease.id);
-  if (item.kind === 'archive' || item.kind === 'retry' || item.kind === 'sleep') links.retain(place, id);
-  if (item.kind === 'archive') links.ended(place, id, false, item.reason || ARCHIVED);
-  else if (item.kind === 'done' && item.revoked) links.ended(place, id, false, item.reason || REVOKED);
-  else if (item.kind === 'done' || item.kind === 'complete') {
-    links.ended(place, id, true, '', item.result === undefined ? result : bytesOf(item.result));
-  }
-}
-
-/** A copy. */
-const bytesOf = (result: StoredResult): Buffer => Buffer.from(result as string);
-
 export function withLinks(links: LinkEngine, task: LeasedTask): LeasedTask {
   const watchers = links.watchersOf(wellFormed(task.lease.queue), wellFormed(task.lease.id));
   return watchers ? { ...task, links: watchers } : task;
@@ -164,137 +105,12 @@ function limitTake(store: QueueStore, request: ExchangeRequest, now: number): { 
   return { wanted, limitedFor };
 }
 
-function settle(store: QueueStore, item: Settlement, id: string, record: TaskRecord, now: number): void {
-  store.lease.delete(id);
-  switch (item.kind) {
-    case 'done':
-      store.tasks.delete(id);
-      return store.locks.release(wellFormed(item.uniqueKey), id, now);
-    case 'complete':
-      record.state = 'completed';
-      if (item.result !== undefined) record.result = bytesOf(item.result);
-      store.completed.set(id, item.expiresAt);
-      return store.locks.release(wellFormed(item.message.uniqueKey), id, now);
-    case 'retry':
-      record.state = 'retry';
-      return store.retry.set(id, item.retryAt);
-    case 'archive':
-      record.state = 'archived';
-      return store.archived.set(id, floorSeconds(now));
-    case 'requeue':
-      record.state = 'pending';
-      record.pendingSince = now;
-      return store.pending.pushFront(id);
-    case 'wait':
-      return wait(store, wellFormed(item.waitlist), id, record, now);
-    case 'sleep':
-      return sleep(store, item, id, record, now);
-  }
-}
-
-function sleep(store: QueueStore, item: Sleep, id: string, record: TaskRecord, now: number): void {
-  const { checkpoint, wakeAt } = item;
-  if (checkpoint) stepsOf(record).checkpoints.set(wellFormed(checkpoint.name), Buffer.from(checkpoint.bytes));
-  const awaits = (item.awaits ?? []).map(wellFormedEvent);
-  if (item.atOnce || awaits.some((event) => hasCome(record, event) || isNotCalled(record, event))) {
-    record.state = 'pending';
-    record.pendingSince = now;
-    return store.pending.pushFront(id);
-  }
-  record.state = 'scheduled';
-  record.awaits = awaits;
-  store.scheduled.set(id, wakeAt);
-}
-
-/** Whether the checkpoint of the step is missing that has called the task: the handler calls it again. */
-const isNotCalled = ({ steps }: TaskRecord, event: AwaitedEvent): boolean =>
-  'answer' in event && steps?.checkpoints.has(stepOfAnswer(event.answer)) !== true;
-
-const wellFormedEvent = (event: AwaitedEvent): AwaitedEvent =>
-  'answer' in event ? { answer: wellFormed(event.answer) } : { signal: wellFormed(event.signal), n: event.n };
-
-function wait(store: QueueStore, name: string, id: string, record: TaskRecord, now: number): void {
-  const waitlist = store.waitlist(name);
-  const seconds = Math.min(MIN_WAIT_SECONDS + Math.floor(store.held.size / TASKS_PER_EXTRA_SECOND), MAX_WAIT_SECONDS);
-  const waitEnd = floorSeconds(now) + seconds;
-  record.state = 'retry';
-  // Its position: microseconds, but always behind those that are there.
-  const since = record.waits?.since ?? Math.max(Math.floor(now) * 1000, (waitlist.last()?.score ?? 0) + 1);
-  record.waits = { since, waitEnd, waitlist: name };
-  store.retry.set(id, waitEnd);
-  store.held.set(id, since);
-  waitlist.set(id, since);
-}
-
-/**
- * The longest waiting first, in order with those that were woken before and not claimed yet. A task
- * that has left `retry` since, or is there for another time, no longer waits.
- */
-export function wakeWaiting(store: QueueStore, name: string, count: number, now: number) {
-  const waitlist = store.waitlist(wellFormed(name));
-  if (store.pausedAt !== undefined) return { woken: 0, left: waitlist.size };
-  const woken: string[] = [];
-  for (let first = waitlist.first(); first && woken.length < count; first = waitlist.first()) {
-    waitlist.delete(first.id);
-    if (store.held.score(first.id) !== undefined) woken.push(first.id);
-  }
-  if (woken.length === 0) return { woken: 0, left: waitlist.size };
-  const front = [...wokenBefore(store), ...woken];
-  for (const id of woken) {
-    const record = store.tasks.get(id)!;
-    store.retry.delete(id);
-    record.state = 'pending';
-    record.pendingSince = now;
-  }
-  const since = (id: string): number => store.tasks.get(id)!.waits!.since;
-  for (const id of front.reverse().sort((one, other) => since(other) - since(one))) {
-    store.pending.remove(id);
-    store.pending.pushFront(id);
-  }
-  return { woken: woken.length, left: waitlist.size };
-}
-
-/** Tasks at the front of the queue that have been in a waitlist. */
-function wokenBefore(store: QueueStore): string[] {
-  const ids: string[] = [];
-  for (const id of store.pending) {
-    if (ids.length === MAX_WOKEN_AHEAD || !store.tasks.get(id)?.waits) break;
-    ids.push(id);
-  }
-  return ids;
-}
-
-/** Each archiving trims the archive, but spares what it has archived. */
-function trimAfter(store: QueueStore, limit: ArchiveLimit, items: readonly Settlement[], now: number): void {
-  const spared = items.flatMap(({ kind, lease }) => (kind === 'archive' ? [wellFormed(lease.id)] : []));
-  if (spared.length > 0) trimArchived(store, limit, Infinity, now, new Set(spared));
-}
-
 const aheadOf = ({ held, ahead = 0 }: ExchangeRequest): number => (held ? ahead : 0);
 
 /** How many tasks of waitlists are asked for. */
 function heldWanted(store: QueueStore, { held }: ExchangeRequest): number {
   if (!held || store.pausedAt !== undefined || store.pending instanceof FairPending) return 0;
   return [...held.values()].reduce((sum, count) => sum + count, 0);
-}
-
-/** The longest waiting first. One that has left `retry` since no longer waits. */
-function takeHeld(store: QueueStore, held: ReadonlyMap<string, number>, wanted: number) {
-  const ids: string[] = [];
-  const claimed = new Map<string, ClaimedHeld>();
-  for (const [name, count] of held) {
-    const waitlist = store.waitlists.get(wellFormed(name));
-    const before = ids.length;
-    const most = Math.min(before + count, wanted);
-    for (let first = waitlist?.first(); first && ids.length < most; first = waitlist?.first()) {
-      waitlist!.delete(first.id);
-      if (store.held.score(first.id) === undefined) continue;
-      store.retry.delete(first.id);
-      ids.push(first.id);
-    }
-    claimed.set(name, { claimed: ids.length - before, left: waitlist?.size ?? 0 });
-  }
-  return { ids, claimed };
 }
 
 /** By waitlist: how many tasks more were wanted than it has. */
@@ -362,7 +178,7 @@ function putOneAside(
     return undefined;
   }
   record.pendingSince = undefined;
-  wait(store, wellFormed(waitlist), id, record, now);
+  defer(store, wellFormed(waitlist), id, record, now);
   return type;
 }
 

@@ -9,10 +9,10 @@ import {
   type TokenMove,
 } from '../limiting.js';
 import type { TokenHolder } from '../obstacles.js';
-import { wakeWaiting } from './consumer.js';
 import type { MemoryState } from './memory-state.js';
 import { wellFormed } from './queue-store.js';
 import { Starts } from './starts.js';
+import { wakeWaiting } from './waitlists.js';
 
 const byEnd = (one: TokenHolder, other: TokenHolder): number =>
   one.until - other.until || (one.holder < other.holder ? -1 : 1);

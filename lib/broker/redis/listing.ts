@@ -117,7 +117,7 @@ function fieldsOf({ state }: TaskLocation, isIds: boolean): (keyof Entry)[] {
 }
 
 /** The sorted set of a location. */
-export function sortedKey(keys: QueueKeys, { state, group }: TaskLocation): string {
+function sortedKey(keys: QueueKeys, { state, group }: TaskLocation): string {
   if (state === 'aggregating') return keys.group(group ?? '');
   if (state === 'waiting') return keys.waitingTasks;
   return keys[state as 'scheduled' | 'retry' | 'archived' | 'completed' | 'held'];

@@ -19,7 +19,7 @@ export function openApiRoute(routes: readonly Route[], schemas: Schemas): Route 
 }
 
 /** OpenAPI 3.1, whose schemas are JSON Schema. */
-export function describeApi(routes: readonly Route[], schemas: Schemas) {
+function describeApi(routes: readonly Route[], schemas: Schemas) {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     const path = (paths[`/${route.path}`] ??= {});

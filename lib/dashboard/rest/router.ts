@@ -15,7 +15,7 @@ export interface Match {
 
 const SEGMENT = /^(?:\{(\w+)\}|([\w.]+))(?::(\w+))?$/;
 
-export function parsePattern(path: string): Segment[] {
+function parsePattern(path: string): Segment[] {
   return path.split('/').map((segment) => {
     const [, name = '', literal, verb] = SEGMENT.exec(segment)!;
     return { literal, name, verb };

@@ -1,6 +1,6 @@
 /** The texts of errors this room raises. Each names the thing, the value and the remedy. */
 
-export const CONNECTION_FORMS =
+const CONNECTION_FORMS =
   "{ host, port } or other ioredis options, a URL such as 'redis://localhost:6379', { cluster: [...] }, " +
   "{ sentinels: [...], name }, an ioredis client, or 'memory' for tests and trials";
 

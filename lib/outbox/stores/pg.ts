@@ -25,7 +25,7 @@ export function pgOutbox(pool: PgPool, options?: StoreOptions): OutboxStore {
 const isPool = (client: unknown): boolean =>
   typeof (client as { readonly totalCount?: unknown }).totalCount === 'number';
 
-export const runnerOfPg =
+const runnerOfPg =
   (client: PgClient): RunSql =>
   async ({ text, values }) =>
     (await client.query(text, [...values])).rows as readonly SqlRow[];

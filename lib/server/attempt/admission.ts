@@ -89,7 +89,7 @@ export class Admission {
     const { admitted, options } = this;
     let hasBegun = false;
     try {
-      hasBegun = await task.stepsOfHandler.hasBegun();
+      hasBegun = await task.stepsOfHandler.records.hasBegun();
     } catch {
       admitted.conclude(task, options.verdicts.requeue(task));
     }
@@ -101,7 +101,7 @@ export class Admission {
   /** If this was its last attempt, its steps are to be undone by a server that has its handler: whether there are any is stored. */
   private async refuseUnknown(task: ActiveTask): Promise<void> {
     const { mux } = this.options;
-    if (task.retried >= task.maxRetry && !task.isBare) await task.stepsOfHandler.tryToLoad();
+    if (task.retried >= task.maxRetry && !task.isBare) await task.stepsOfHandler.records.tryToLoad();
     this.admitted.refuse(task, new HandlerNotFoundError(task.type, mux.nearest(task.type)));
   }
 

@@ -1,14 +1,10 @@
-import type { ClaimedHeld } from '../../broker/broker.js';
-import type { ClockTimer } from '../../clock.js';
 import type { ResolvedLimits } from '../../task/limits.js';
 import type { ActiveTask } from './active-task.js';
-import type { Claimant, HeldCount } from './held-claims.js';
 import { Rate, type RateUser } from './rate.js';
-import { type Arrival, ReadyTasks, type ReadyUser } from './ready-tasks.js';
+import type { Arrival } from './ready-tasks.js';
+import { SpareTokens, type SpareUser } from './spare-tokens.js';
 import type { StartAllowance } from './start-allowance.js';
-import { TokenRequests } from './token-requests.js';
-import { Tokens, WEIGHT } from './tokens.js';
-import { type LimiterDeps, Waitlist } from './waitlist.js';
+import { type LimiterDeps, type Room, Waitlist } from './waitlist.js';
 
 /** For so long a refusal is taken to hold. */
 const FULL_MS = 1_000;
@@ -16,43 +12,17 @@ const FULL_MS = 1_000;
 /** A rate that has room again later than this defers tasks unasked. */
 const SURELY_CLOSED_MS = 5;
 
-/** Tasks are claimed ahead of their token when claiming one takes more than a 40th of the time that tasks have theirs: this many at most. */
-const MOST_SHARE = 40;
-const MAX_AHEAD = 32;
-
-/** For so long a token is kept for a task that no exchange claims, as the server has no free slot; and when it has one. */
-const KEPT_MS = 100;
-const MAX_KEPT_MS = 2_000;
-
 /**
  * Keeps the limits of the handlers of one scope: decides which claimed tasks are admitted and which
  * are deferred.
  */
-export class Limiter implements Claimant, RateUser, ReadyUser {
+export class Limiter implements RateUser, Room, SpareUser {
   /** Tasks that count for this process: they run, or Redis is asked about them. */
   private readonly inside = new Set<ActiveTask>();
   private readonly waitlist: Waitlist;
-  /** Of the fleet's; `undefined` where only this process counts, or a rate. */
-  private readonly tokens: Tokens | undefined;
-  private readonly requests: TokenRequests | undefined;
-  private readonly ready: ReadyTasks;
+  /** Of the fleet; `undefined` where only this process counts, or a rate. */
+  private readonly tokens: SpareTokens | undefined;
   private readonly rate: Rate;
-  /** Spare tokens for which tasks are wanted, and are being claimed. */
-  private wanted = 0;
-  private claims = 0;
-  /** The same of tokens that will be spare. */
-  private wantedAhead = 0;
-  private claimsAhead = 0;
-  /** Tasks that were claimed for spare tokens, and come next. */
-  private arrived = 0;
-  /** How long it takes until wanted tasks are here, in milliseconds: an average of the last. */
-  private claimTime = 0;
-  private wantedSince = 0;
-  private askedAt = 0;
-  /** Tokens were acquired for tasks that wait. */
-  private sought = false;
-  private keepTimer: ClockTimer | undefined;
-  private wantedAt = 0;
   private arrivals: Arrival[] = [];
   private ended: ActiveTask[] = [];
   private deciding = false;
@@ -68,12 +38,8 @@ export class Limiter implements Claimant, RateUser, ReadyUser {
     allowance: StartAllowance,
   ) {
     this.waitlist = new Waitlist(scope, this, deps);
-    if (limits.globalConcurrency > 0) {
-      this.tokens = new Tokens(scope, limits.globalConcurrency, deps);
-      this.requests = new TokenRequests(scope, this.tokens, deps);
-    }
+    if (limits.globalConcurrency > 0) this.tokens = new SpareTokens(scope, limits, deps, this.waitlist, this);
     this.rate = new Rate(scope, limits, deps, allowance, this);
-    this.ready = new ReadyTasks(this.tokens, deps, this);
   }
 
   /** Whether tasks of its handlers may cost something else than 1 of the rate. */
@@ -87,18 +53,15 @@ export class Limiter implements Claimant, RateUser, ReadyUser {
 
   /** Whether a claimed task may run now. A promise only where Redis must be asked. */
   admit(task: ActiveTask): boolean | Promise<boolean> {
-    const isExpected = this.arrived > 0;
-    if (isExpected) this.arrived -= 1;
-    const mayWait = isExpected && this.limits.rate === 0 && this.ready.size < MAX_AHEAD;
+    const { tokens } = this;
+    const isExpected = tokens?.meet() === true;
+    const mayWait = isExpected && tokens!.hasPlace;
     if ((this.room <= 0 && !mayWait) || this.rate.isSaving(task)) return false;
     if (!this.hasCosts && this.opensIn > SURELY_CLOSED_MS) return false;
-    const hasToken =
-      this.room > 0 &&
-      !(mayWait && this.deps.listener.isOverfull) &&
-      (isExpected || this.unused > 0) &&
-      this.tokens?.give(task) === true;
+    const mustWait = this.room <= 0 || (mayWait && this.deps.listener.isOverfull);
+    const hasToken = !mustWait && tokens?.give(task, isExpected) === true;
     this.inside.add(task);
-    if (mayWait && !hasToken) return this.ready.keep(task);
+    if (mayWait && !hasToken) return tokens!.keep(task);
     if (this.isShared && (!hasToken || this.limits.rate > 0)) return this.askRedis(task);
     this.waitlist.found();
     return true;
@@ -107,10 +70,7 @@ export class Limiter implements Claimant, RateUser, ReadyUser {
   /** The task's handler has settled, or it was never called. */
   left(task: ActiveTask): void {
     if (!this.inside.delete(task) || this.closed) return;
-    if (this.ready.size > 0 && !this.requests!.isAsked) {
-      this.tokens!.free(task);
-      this.ready.handOn();
-    }
+    this.tokens?.handOn(task);
     if (this.ended.push(task) === 1) void this.makeRoom();
   }
 
@@ -128,7 +88,7 @@ export class Limiter implements Claimant, RateUser, ReadyUser {
   /** One pass: extends the tokens, and wakes waiting tasks that nobody here knows of. @param queues where tasks wait for it */
   async runOnce(queues: readonly string[]): Promise<void> {
     await this.tokens?.renew();
-    await this.requests?.look(this.isWaiting);
+    await this.tokens?.lookForRequests();
     this.waitlist.search(queues);
   }
 
@@ -142,6 +102,10 @@ export class Limiter implements Claimant, RateUser, ReadyUser {
   nextRoom(): number | undefined {
     const { opensIn } = this;
     return opensIn > 0 && this.waitlist.isUsed ? this.deps.clock.now() + opensIn : undefined;
+  }
+
+  refused(): void {
+    this.refusedAt = this.deps.clock.now();
   }
 
   /** A task that waits is let try. */
@@ -164,9 +128,7 @@ export class Limiter implements Claimant, RateUser, ReadyUser {
 
   close(): void {
     this.closed = true;
-    this.keepTimer?.cancel();
-    this.ready.close();
-    this.stop();
+    this.tokens?.close();
     this.waitlist.close();
   }
 
@@ -186,7 +148,7 @@ export class Limiter implements Claimant, RateUser, ReadyUser {
 
   /** Tasks that may still run in this process. */
   get room(): number {
-    return this.limits.concurrency - (this.inside.size - this.ready.size);
+    return this.limits.concurrency - (this.inside.size - (this.tokens?.waiting ?? 0));
   }
 
   /** Milliseconds until the rate has room again. */
@@ -216,7 +178,7 @@ export class Limiter implements Claimant, RateUser, ReadyUser {
     const granted = await this.grant(arrivals.map(({ task }) => task));
     const admitted = arrivals.filter(({ task }) => granted.has(task));
     const deferred = arrivals.filter(({ task }) => !granted.has(task));
-    if (deferred.length > 0 && this.tokens) this.refusedAt = this.deps.clock.now();
+    if (deferred.length > 0 && this.tokens) this.refused();
     for (const { task, decide } of deferred) {
       this.inside.delete(task);
       decide(false);
@@ -228,34 +190,22 @@ export class Limiter implements Claimant, RateUser, ReadyUser {
 
   private async grant(tasks: readonly ActiveTask[]): Promise<ReadonlySet<ActiveTask>> {
     try {
-      return new Set(await this.takeStarts(await this.takeTokens(tasks)));
+      const withToken = this.tokens ? await this.tokens.take(tasks) : tasks;
+      return new Set(await this.takeStarts(withToken));
     } catch (error) {
       this.report(error);
       return new Set();
     }
   }
 
-  private async takeTokens(tasks: readonly ActiveTask[]): Promise<readonly ActiveTask[]> {
-    const { tokens } = this;
-    if (!tokens) return tasks;
-    const without = tasks.filter((task) => !tokens.has(task));
-    if (without.length > 0) {
-      await tokens.acquire(without).catch((error: unknown) => {
-        this.release(tasks);
-        throw error;
-      });
-    }
-    return tasks.filter((task) => tokens.has(task));
-  }
-
   private async takeStarts(tasks: readonly ActiveTask[]): Promise<readonly ActiveTask[]> {
     if (this.limits.rate === 0 || tasks.length === 0) return tasks;
     const granted = await this.rate.take(tasks).catch((error: unknown) => {
-      this.release(tasks);
+      this.tokens?.release(tasks);
       throw error;
     });
     const starts = new Set(granted);
-    this.release(tasks.filter((task) => !starts.has(task)));
+    this.tokens?.release(tasks.filter((task) => !starts.has(task)));
     return granted;
   }
 
@@ -273,167 +223,23 @@ export class Limiter implements Claimant, RateUser, ReadyUser {
     await undefined;
     const ended = this.ended.splice(0);
     if (this.hasCosts) await this.rate.correctCosts(ended);
-    if (this.tokens) return this.release(ended);
+    if (this.tokens) return this.tokens.release(ended);
     this.expectRoom();
     await this.waitlist.wake(ended.length);
-  }
-
-  /** They run no longer, or do not run at all. Other servers' tasks may wait in their queues where we know of none. */
-  private release(tasks: readonly ActiveTask[]): void {
-    if (!this.tokens) return;
-    for (const task of tasks) this.tokens.free(task);
-    this.useSpare(tasks.map(({ queue }) => queue));
   }
 
   dropped(task: ActiveTask): void {
     this.inside.delete(task);
   }
 
-  waitedLong(): void {
-    this.tokens!.heldFor = Math.max(this.tokens!.heldFor, MOST_SHARE * this.claimTime + 1);
-  }
-
-  /** How many tasks are claimed ahead: as many as end while others are claimed, and some more as they do not end evenly. */
-  private get ahead(): number {
-    const { tokens, claimTime } = this;
-    const { heldFor, count } = tokens!;
-    if (claimTime === 0 || heldFor === 0 || this.limits.rate > 0 || heldFor > MOST_SHARE * claimTime) return 0;
-    const ending = (count * claimTime) / heldFor;
-    return Math.min(MAX_AHEAD, Math.ceil(ending + 2 * Math.sqrt(ending)));
-  }
-
-  /** Spare tokens for which nothing is wanted yet. */
-  private get unused(): number {
-    return this.tokens ? this.tokens.spare - this.wanted - this.claims - this.arrived : 0;
-  }
-
-  /** The next exchange claims tasks for spare tokens. Without such tasks others get the tokens. @param queues where some may wait */
-  private useSpare(queues: readonly string[]): void {
-    const { listener } = this.deps;
-    if (this.requests!.gives()) {
-      this.refusedAt = this.deps.clock.now();
-      this.returnTokens(1);
-    }
-    this.ready.handOn();
-    const { unused } = this;
-    const isOpen = !this.closed && listener.takesTasks && this.opensIn === 0;
-    const ahead = isOpen ? Math.max(0, this.ahead - this.ready.size - this.wantedAhead - this.claimsAhead) : 0;
-    if (unused <= 0 && ahead === 0) return;
-    const queue = isOpen ? this.waitlist.nextQueue(queues) : undefined;
-    if (queue === undefined) {
-      this.expectRoom();
-      return this.returnTokens(unused);
-    }
-    if (this.deps.broker.fairQueues.has(queue)) {
-      if (unused > 0) void this.waitlist.wake(unused, [queue]); // it has its turn there
-      return this.returnTokens(unused);
-    }
-    if (this.wanted + this.wantedAhead === 0) this.wantedSince = this.deps.clock.elapsed();
-    const count = { now: Math.max(0, unused), ahead };
-    this.wanted += count.now;
-    this.wantedAhead += ahead;
-    this.wantedAt = this.deps.clock.now();
-    this.keepTimer ??= this.deps.clock.after(KEPT_MS, () => this.endKeeping());
-    this.deps.held.want(queue, this, count);
-  }
-
-  private endKeeping(): void {
-    this.keepTimer = undefined;
-    if (this.wanted + this.wantedAhead === 0) return;
-    const most = this.deps.listener.freeSlots > 0 ? MAX_KEPT_MS : KEPT_MS;
-    const left = this.wantedAt + most - this.deps.clock.now();
-    const again = Math.min(left, KEPT_MS);
-    if (left > 0 && left <= most) this.keepTimer = this.deps.clock.after(again, () => this.endKeeping());
-    else this.giveUp();
-  }
-
   /** Nothing more is claimed here: who waits for a token goes back. */
   stop(): void {
-    this.ready.drop();
-    if (this.tokens) this.giveUp();
+    this.tokens?.stop();
   }
 
-  /** What no exchange has asked for yet is wanted no longer. */
-  private giveUp(): void {
-    this.deps.held.drop(this);
-    this.wanted = this.wantedAhead = 0;
-    this.returnTokens(this.unused);
-    this.waitlist.lookLater();
-  }
-
-  claiming({ now, ahead }: HeldCount): void {
-    this.askedAt = this.wantedSince;
-    this.wanted -= now;
-    this.wantedAhead -= ahead;
-    this.claims += now;
-    this.claimsAhead += ahead;
-  }
-
-  arriving(queue: string, { now, ahead }: HeldCount, reply: ClaimedHeld | undefined): void {
-    this.claimTime += (this.deps.clock.elapsed() - this.askedAt - this.claimTime) * WEIGHT;
-    this.claims -= now;
-    this.claimsAhead -= ahead;
-    this.arrived = reply?.claimed ?? 0;
-    if (reply) this.waitlist.learned(queue, reply.left);
-    else this.waitlist.pass(queue);
-  }
-
-  claimed(reply: ClaimedHeld | undefined): void {
-    this.arrived = 0;
-    const { waitlist } = this;
-    if (reply) {
-      if (reply.left > 0) this.refusedAt = this.deps.clock.now();
-      if (this.sought && reply.claimed > 0) waitlist.found();
-      this.useSpare([]);
-    } else {
-      this.returnTokens(this.unused);
-    }
-    this.sought = false;
-    waitlist.lookLater();
-  }
-
-  /** Tokens that cannot be given back expire. */
-  private returnTokens(count: number): void {
-    if (count > 0) void this.tokens!.release(count).catch((error: unknown) => this.report(error));
-    if (this.tokens!.count === 0) this.ready.drop();
-  }
-
-  /** Acquires tokens for tasks that wait, as far as some are free and there are slots. @param queues where tasks may wait */
-  async findTokens(queues: readonly string[]): Promise<boolean> {
-    const tokens = this.tokens!;
-    const { limits, waitlist, deps } = this;
-    const most = Math.min(limits.globalConcurrency, this.room - tokens.spare, deps.looks.room);
-    const count = waitlist.isUsed ? Math.min(most, Math.max(1, waitlist.size)) : 0;
-    const asks = count > 0 && !this.requests!.yields && this.opensIn === 0;
-    if (asks) return deps.looks.whileReserved(count, () => this.seekTokens(count, queues));
-    this.useSpare(queues);
-    waitlist.lookLater();
-    return true;
-  }
-
-  /** Returns whether there were any. */
-  private async seekTokens(most: number, queues: readonly string[]): Promise<boolean> {
-    const got = await this.seekUpTo(most);
-    this.useSpare(queues);
-    this.waitlist.lookLater();
-    return got > 0;
-  }
-
-  /** Returns how many it got. */
-  private async seekUpTo(most: number): Promise<number> {
-    const { tokens, deps } = this;
-    try {
-      const count = Math.min(most, await this.startsLeft());
-      if (count === 0) return 0;
-      const got = await tokens!.seek(count);
-      if (got > 0) this.sought = true;
-      if (got < count) this.refusedAt = deps.clock.now();
-      await this.requests!.note(this.isWaiting);
-      return got;
-    } catch (error) {
-      this.report(error);
-      return 0;
-    }
+  /** @param queues where tasks may wait */
+  findTokens(queues: readonly string[]): Promise<boolean> {
+    return this.tokens!.find(queues);
   }
 
   startsLeft(): Promise<number> {
@@ -442,7 +248,7 @@ export class Limiter implements Claimant, RateUser, ReadyUser {
 
   /** Milliseconds until the next look for a token, when another server is about to give one up. */
   get nextLook(): number | undefined {
-    return this.requests?.nextLook;
+    return this.tokens?.nextLook;
   }
 
   get hasTokens(): boolean {

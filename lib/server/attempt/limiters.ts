@@ -78,12 +78,12 @@ export class Limiters {
 
   /** The first tasks of a reply come from waitlists. @param held `undefined` when nothing was claimed, or no reply has come */
   arriving(queue: string, claim: HeldClaim, held: ExchangeReply['held']): void {
-    for (const [limiter, count] of claim.counts) limiter.arriving(queue, count, held?.get(limiter.scope));
+    for (const [claimant, count] of claim.counts) claimant.arriving(queue, count, held?.get(claimant.scope));
   }
 
   /** They have been admitted. @param held `undefined` when nothing was claimed, or no reply has come */
   claimed(claim: HeldClaim, held: ExchangeReply['held']): void {
-    for (const limiter of claim.counts.keys()) limiter.claimed(held?.get(limiter.scope));
+    for (const claimant of claim.counts.keys()) claimant.claimed(held?.get(claimant.scope));
   }
 
   /** Nothing is claimed any more. */

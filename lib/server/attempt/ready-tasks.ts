@@ -34,7 +34,7 @@ export class ReadyTasks {
   private timer: ClockTimer | undefined;
 
   constructor(
-    private readonly tokens: Tokens | undefined,
+    private readonly tokens: Tokens,
     private readonly deps: Pick<LimiterDeps, 'clock' | 'listener'>,
     private readonly user: ReadyUser,
   ) {}
@@ -54,7 +54,7 @@ export class ReadyTasks {
 
   /** A spare token lets the next task begin at once. */
   handOn(): void {
-    for (let [next] = this.tasks; next && this.user.room > 0 && this.tokens!.give(next.task); [next] = this.tasks) {
+    for (let [next] = this.tasks; next && this.user.room > 0 && this.tokens.give(next.task); [next] = this.tasks) {
       this.tasks.shift();
       this.deps.listener.slotsTaken(1);
       next.decide(true);

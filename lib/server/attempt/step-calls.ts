@@ -1,10 +1,9 @@
-import type { Lease } from '../../broker/broker.js';
 import type { StepCall } from '../../broker/checkpoints.js';
 import { InvalidStepError, LeaseExpiredError, StepFailedError } from '../../errors.js';
 import { decodeResult } from '../../task/codec.js';
 import type { Answer, Checkpoint } from './checkpoint.js';
-import type { Step, StepRecords } from './step-records.js';
-import type { StepsDeps } from './steps-deps.js';
+import type { HandlerCall } from './handler-call.js';
+import type { Step } from './step-records.js';
 
 /**
  * After which time a task is asked for that has not answered, in case Redis has lost its end; and after how long at most, as the time doubles. Each
@@ -13,10 +12,11 @@ import type { StepsDeps } from './steps-deps.js';
 const ASK_MS = 5_000;
 const LONGEST_ASK_MS = 3_600_000;
 
-/** A step that calls a task. */
-export interface CalledItem {
+/** A step that calls a task: definition, payload, options. */
+export type CallingStep = readonly [step: Step, item: readonly unknown[]];
+
+interface CalledItem {
   readonly step: Step;
-  /** Definition, payload, options. */
   readonly item: readonly unknown[];
   readonly before: Checkpoint | undefined;
   readonly answer: Answer | undefined;
@@ -26,18 +26,44 @@ const resultOf = (bytes: Buffer): unknown => (bytes.length === 0 ? undefined : d
 
 /** The tasks that steps call. */
 export class StepCalls {
-  constructor(
-    private readonly deps: Pick<StepsDeps, 'checkpoints' | 'relay' | 'calls'>,
-    private readonly lease: Lease,
-    private readonly records: StepRecords,
-    private readonly label: string,
-  ) {}
+  constructor(private readonly call: HandlerCall) {}
+
+  /** Calls those that were not called yet; returns the results when all have ended. */
+  async resultsOf(steps: readonly CallingStep[]): Promise<unknown[]> {
+    const { records, work, deps } = this.call;
+    const called: CalledItem[] = [];
+    for (const [step, item] of steps) {
+      const answer = await records.answer(step.name);
+      const before = await records.find(step, 'call', ({ ended }) => ended !== undefined || answer !== undefined);
+      called.push({ step, item, before, answer });
+    }
+    const waiting = called.filter(({ before, answer }) => !answer && !before?.ended);
+    if (waiting.length === 0) return this.ends(called);
+    work.requireAttempt();
+    const until = await work.beside(this.enqueue(waiting, deps.clock.now()));
+    // The last of them is mostly the last to end: to be called again for each of the others would bring nothing.
+    const { step } = waiting.at(-1)!;
+    return work.suspend(step, until, undefined, { answer: await records.answerName(step.name) });
+  }
+
+  private async ends(called: readonly CalledItem[]): Promise<unknown[]> {
+    const results: unknown[] = [];
+    let failure: StepFailedError | undefined;
+    for (const one of called) {
+      const end = await this.endOf(one);
+      if (end instanceof StepFailedError) failure ??= end;
+      else results.push(end.result);
+    }
+    if (failure) throw failure;
+    return results;
+  }
 
   /**
    * Enqueues the tasks that were not enqueued before, and asks for those that have not answered for long, in one call. Returns when to ask
    * again, in milliseconds since the epoch.
    */
-  async call(items: readonly CalledItem[], now: number): Promise<number> {
+  private async enqueue(items: readonly CalledItem[], now: number): Promise<number> {
+    const { deps, attempt } = this.call;
     const calls: StepCall[] = [];
     let next = Infinity;
     for (const { step, item, before } of items) {
@@ -48,25 +74,23 @@ export class StepCalls {
       next = Math.min(next, until);
     }
     if (calls.length === 0) return next;
-    const caused = await this.deps.checkpoints.call(this.lease, calls);
+    const caused = await deps.checkpoints.call(attempt.lease, calls);
     if (!caused) throw new LeaseExpiredError();
-    this.deps.relay.carry(caused);
+    deps.relay.carry(caused);
     return next;
   }
 
   /** What has become of a task that has ended. A failure is stored, so that a later success of the task does not change the past. */
-  async endOf(
-    { step, before, answer }: CalledItem,
-    lastError: string,
-    now: number,
-  ): Promise<StepFailedError | { readonly result: unknown }> {
-    const failed = before?.failed && this.failure(step, before, before.error ?? '');
+  private async endOf({ step, before, answer }: CalledItem): Promise<StepFailedError | { readonly result: unknown }> {
+    const { records, attempt, deps } = this.call;
+    const failed = before?.failed && failureOf(step, before, before.error ?? '');
     // Who runs an archived task by hand may have run the called one again before.
-    if (failed && !(answer?.ok && lastError.startsWith(failed.message))) return failed;
+    if (failed && !(answer?.ok && attempt.message.errorMsg.startsWith(failed.message))) return failed;
     if (answer!.ok) return { result: resultOf(answer!.result) };
     const { n, at, queue, id } = before!;
-    await this.records.write(step, { n, kind: 'call', at, queue, id, ended: now, failed: true, error: answer!.why });
-    return this.failure(step, before!, answer!.why);
+    const ended = deps.clock.now();
+    await records.write(step, { n, kind: 'call', at, queue, id, ended, failed: true, error: answer!.why });
+    return failureOf(step, before!, answer!.why);
   }
 
   private async callOf(
@@ -76,7 +100,8 @@ export class StepCalls {
     at: number,
     until: number,
   ): Promise<StepCall> {
-    const answer = await this.records.answerName(step.name);
+    const { records, deps, attempt, label } = this.call;
+    const answer = await records.answerName(step.name);
     const make = (queue: string, id: string): Checkpoint => ({
       n: step.n,
       kind: 'call',
@@ -87,16 +112,16 @@ export class StepCalls {
     });
     if (before) {
       const [queue, id] = [before.queue!, before.id!];
-      return { step: step.name, answer, queue, id, checkpoint: this.records.encode(make(queue, id)) };
+      return { step: step.name, answer, queue, id, checkpoint: records.encode(make(queue, id)) };
     }
-    if (!this.deps.calls) throw new InvalidStepError(`${this.label} cannot call a task: its server has no client`);
-    const request = this.deps.calls.calledBy(this.lease.id, answer, task, payload, options);
+    if (!deps.calls) throw new InvalidStepError(`${label} cannot call a task: its server has no client`);
+    const request = deps.calls.calledBy(attempt.lease.id, answer, task, payload, options);
     const { queue, id } = request.message;
-    return { step: step.name, answer, queue, id, request, checkpoint: this.records.encode(make(queue, id)) };
+    return { step: step.name, answer, queue, id, request, checkpoint: records.encode(make(queue, id)) };
   }
+}
 
-  private failure({ name }: Step, { queue, id }: Checkpoint, why: string): StepFailedError {
-    const task = `task "${id}" of queue "${queue}"`;
-    return new StepFailedError(name, `step "${name}" has failed, and so has the ${task} that it called: ${why}`);
-  }
+function failureOf({ name }: Step, { queue, id }: Checkpoint, why: string): StepFailedError {
+  const task = `task "${id}" of queue "${queue}"`;
+  return new StepFailedError(name, `step "${name}" has failed, and so has the ${task} that it called: ${why}`);
 }

@@ -1,6 +1,7 @@
 import type { Lease } from '../../broker/broker.js';
 import { answerNameOf, type CheckpointsRole, type StoredSteps, UNDO_RECORD } from '../../broker/checkpoints.js';
-import { InvalidStepError, LeaseExpiredError, StepsChangedError } from '../../errors.js';
+import { hasCode } from '../../error-code.js';
+import { InvalidStepError, LeaseExpiredError, StepsChangedError, TaskSuspended } from '../../errors.js';
 import type { StepsOptions } from '../../task/steps-options.js';
 import {
   type Answer,
@@ -47,6 +48,8 @@ export interface StepRecordsOptions {
   readonly isBare: boolean | undefined;
 }
 
+const UNDOING = 'as its task has failed for good and its steps are undone';
+
 const NOTHING_STORED: StoredSteps = { checkpoints: new Map(), answers: new Map(), signals: new Map() };
 
 /** What is stored of the steps of one task, read once per call of its handler, and compared with what the handler asks for. */
@@ -83,13 +86,45 @@ export class StepRecords {
     return first ? (first.v ?? 1) : this.version;
   }
 
+  /** Reads what is stored; without an error when that fails, as another one is on its way. */
+  async tryToLoad(): Promise<void> {
+    await this.load().catch(() => undefined);
+  }
+
+  /** Whether anything is stored of a step, readable or not. @throws when the store does not reply */
+  async hasBegun(): Promise<boolean> {
+    try {
+      await this.load();
+    } catch (error) {
+      if (!this.known && !hasCode(error, 'ASYNQ_INVALID_STEP')) throw error;
+    }
+    const { known } = this;
+    return !known || known.checkpoints.size > 0 || known.isUndoing;
+  }
+
+  /** Whether steps were being undone when the task was archived by hand, or in vain: the call goes on with that. */
+  get mustGoOnUndoing(): UndoRecord | undefined {
+    const { known } = this;
+    return known?.isUndoing && !known.undo!.over ? known.undo : undefined;
+  }
+
   /**
-   * What was stored of the step, if it is the one that came there before.
+   * What was stored of the step, if it is the one that came there before. While the task is undone, only steps that are over answer.
    *
    * @throws StepsChangedError
    */
-  async find({ name, n }: Step, kind: Checkpoint['kind']): Promise<Checkpoint | undefined> {
-    const { checkpoints, unasked } = await this.load();
+  async find(
+    step: Step,
+    kind: Checkpoint['kind'],
+    isOver: (checkpoint: Checkpoint) => boolean,
+  ): Promise<Checkpoint | undefined> {
+    const known = await this.load();
+    const found = this.ask(step, kind, known);
+    if (known.isUndoing && !(found && isOver(found))) throw new TaskSuspended(step.name, UNDOING);
+    return found;
+  }
+
+  private ask({ name, n }: Step, kind: Checkpoint['kind'], { checkpoints, unasked }: Known): Checkpoint | undefined {
     const found = checkpoints.get(name);
     if (this.onChange === 'continue') return found?.kind === kind ? found : undefined;
     const other = unasked.get(n);

@@ -15,8 +15,9 @@ export function withSteps({ handle, ...entry }: SingleHandlerEntry): SingleHandl
     try {
       return await handle(task);
     } catch (error) {
-      active.stepsOfHandler.ended();
-      await active.stepsOfHandler.tryToLoad();
+      const { work, records } = active.stepsOfHandler;
+      work.ended();
+      await records.tryToLoad();
       throw error;
     }
   };
@@ -29,9 +30,10 @@ async function undo(task: ActiveTask, handle: SingleHandlerEntry['handle']): Pro
   } catch {
     // A step that is not to run has thrown, or what the task has failed with came again.
   }
-  await task.stepsOfHandler.given();
+  const { compensations } = task.stepsOfHandler;
+  await compensations.given();
   task.signal.throwIfAborted();
-  const steps = task.stepsOfHandler;
-  await steps.undoAll();
-  throw new TaskUndoneError(steps.undone!.error, steps.undone!.steps);
+  await compensations.undoAll();
+  const { error, steps } = compensations.undone!;
+  throw new TaskUndoneError(error, steps);
 }

@@ -19,7 +19,8 @@ import { type AttemptHistory, isRecovered } from './attempt-history.js';
 import type { AttemptServices } from './attempt-services.js';
 import { errorText } from './error-text.js';
 import { runsSteps } from './handler.js';
-import { type HandlerSteps, type Suspension, undoCheckpoint } from './handler-steps.js';
+import { type Compensations, undoCheckpoint } from './compensations.js';
+import type { Suspension } from './step-work.js';
 import type { UndoRecord } from './checkpoint.js';
 import type { Hooks } from './hooks.js';
 import type { Mux } from './mux.js';
@@ -47,10 +48,13 @@ export class Verdicts {
 
   success(task: ActiveTask, result: unknown): Verdict {
     const { lease, message, handlerSteps } = task;
-    const goesOn = handlerSteps?.mustGoOnUndoing;
-    if (goesOn && !isUndoing(message)) return this.undo(task, goesOn.error, goesOn.outcome);
-    if (handlerSteps?.suspension) return this.failure(task, new SuspensionSwallowedError(handlerSteps.suspension.step));
-    if (handlerSteps?.leftOver) return this.failure(task, handlerSteps.leftOver);
+    if (handlerSteps) {
+      const { mustGoOnUndoing: goesOn, leftOver } = handlerSteps.records;
+      const { suspension } = handlerSteps.work;
+      if (goesOn && !isUndoing(message)) return this.undo(task, goesOn.error, goesOn.outcome);
+      if (suspension) return this.failure(task, new SuspensionSwallowedError(suspension.step));
+      if (leftOver) return this.failure(task, leftOver);
+    }
     if (message.retention <= 0 || message.retention === TECHNICAL_RETENTION) {
       const uniqueKey = message.uniqueKey;
       if (!task.links) return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey }, result };
@@ -76,13 +80,13 @@ export class Verdicts {
   }
 
   failure(task: ActiveTask, error: unknown): Verdict {
-    const { undone, suspension, mustGoOnUndoing } = task.handlerSteps ?? {};
-    if (undone) return this.undone(task, undone);
-    if (mustGoOnUndoing && !isUndoing(task.message))
-      return this.undo(task, mustGoOnUndoing.error, mustGoOnUndoing.outcome);
+    const { work, records, compensations } = task.handlerSteps ?? {};
+    if (compensations?.undone) return this.undone(task, compensations.undone);
+    const goesOn = records?.mustGoOnUndoing;
+    if (goesOn && !isUndoing(task.message)) return this.undo(task, goesOn.error, goesOn.outcome);
+    const suspension = work?.suspension;
     if (suspension && hasCode(error, 'ASYNQ_TASK_SUSPENDED')) return this.suspended(task, suspension);
-    const swallows = task.handlerSteps?.swallows;
-    if (suspension && swallows && !hasCode(error, 'ASYNQ_SUSPENSION_SWALLOWED') && !task.aborted) {
+    if (suspension && work!.swallows && !hasCode(error, 'ASYNQ_SUSPENSION_SWALLOWED') && !task.aborted) {
       return this.failure(task, new SuspensionSwallowedError(suspension.step, error));
     }
     if (!hasCode(error, 'ASYNQ_POSTPONE_TASK')) this.options.hooks.onError(task, error);
@@ -105,7 +109,7 @@ export class Verdicts {
     const error = isSuspect
       ? new TaskCrashedError(crashes.count, crashes.last.map(crashInWords))
       : new LeaseExpiredError();
-    if (!task.handler) await task.stepsOfHandler.tryToLoad();
+    if (!task.handler) await task.stepsOfHandler.records.tryToLoad();
     return this.decide(task, error, at);
   }
 
@@ -128,13 +132,13 @@ export class Verdicts {
    */
   private mustUndo({ message, handler, handlerSteps }: ActiveTask): boolean {
     if (isUndoing(message)) return false;
-    return handlerSteps?.hasCompensations ?? (handler !== undefined && runsSteps(handler));
+    return handlerSteps?.compensations.isUsed ?? (handler !== undefined && runsSteps(handler));
   }
 
   /** The handler is called again, to undo its steps. */
   private undo(task: ActiveTask, reason: string, outcome: UndoRecord['outcome'], error?: unknown): Verdict {
     const now = this.options.clock.now();
-    const checkpoint = undoCheckpoint({ error: reason, outcome, at: now }, task.handlerSteps);
+    const checkpoint = undoCheckpoint({ error: reason, outcome, at: now }, task.handlerSteps?.records);
     const message = beginUndoing({ ...task.message, errorMsg: reason, lastFailedAt: floorSeconds(now) });
     const sleep = {
       kind: 'sleep',
@@ -149,7 +153,7 @@ export class Verdicts {
   }
 
   /** The task ends as it would have ended before its steps were undone. */
-  private undone(task: ActiveTask, { error: reason, outcome, steps }: NonNullable<HandlerSteps['undone']>): Verdict {
+  private undone(task: ActiveTask, { error: reason, outcome, steps }: NonNullable<Compensations['undone']>): Verdict {
     const error = new TaskUndoneError(reason, steps);
     if (outcome === 'revoke') return this.revoke(task, error);
     return this.archive(task, error, steps.length > 0 ? `; undone: ${steps.join(', ')}` : '');

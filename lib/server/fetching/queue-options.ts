@@ -49,5 +49,5 @@ function refuseCost(rateLimit: object | undefined, name: string): void {
   throw new InvalidOptionError(`rateLimit of ${name} counts tasks, and cannot have a cost; give it to their handlers`);
 }
 
-export const checkPriority = (queue: string, value: unknown): number =>
+const checkPriority = (queue: string, value: unknown): number =>
   requireInteger(value, `priority of queue "${queue}"`, InvalidOptionError, { least: 1, most: MAX_PRIORITY });

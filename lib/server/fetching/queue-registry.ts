@@ -82,10 +82,4 @@ export class QueueRegistry {
       yield* lingering;
     }
   }
-
-  heldCount(): number {
-    let count = 0;
-    for (const queue of this.byName.values()) count += queue.held.size;
-    return count;
-  }
 }

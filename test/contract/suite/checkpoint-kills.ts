@@ -50,7 +50,7 @@ async function work(driver: Driver, effects: Effects): Promise<boolean> {
     await driver.settle(done(task));
   } catch (error) {
     if (!(error instanceof TaskSuspended)) throw error;
-    await driver.settle({ kind: 'sleep', lease: task.lease, ...steps.suspension! });
+    await driver.settle({ kind: 'sleep', lease: task.lease, ...steps.work.suspension! });
   }
   return true;
 }

@@ -8,7 +8,7 @@ import type { Edge, EdgeTarget, End, Origin, WaitRecord } from './place.js';
 import { ARCHIVED, DELETED, MISSING, prerequisiteFailed, timedOut } from './texts.js';
 
 /** How long an edge is remembered whose task is not stored yet. */
-export const EARLY_SECONDS = 86_400;
+const EARLY_SECONDS = 86_400;
 /** How long those who wait for a key are known beyond the last deadline. */
 const WAITERS_EXTRA_SECONDS = 86_400;
 

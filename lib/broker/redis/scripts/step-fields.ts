@@ -15,7 +15,7 @@ const ANSWER = 'answer:';
 
 export const checkpointField = (name: string): string => DID + name;
 
-export const answerField = (name: string): string => ANSWER + name;
+const answerField = (name: string): string => ANSWER + name;
 
 export const awaitedField = (event: AwaitedEvent): string =>
   'answer' in event ? answerField(event.answer) : `${SIGNAL}${event.signal}#${event.n}`;

@@ -56,7 +56,7 @@ const MAX_LISTED_ERROR_LENGTH = 2_000;
 /** Workers by the queue and id of their task. */
 export type Workers = ReadonlyMap<string, RunningTask>;
 
-export const workerKey = (queue: string, id: string): string => JSON.stringify([queue, id]);
+const workerKey = (queue: string, id: string): string => JSON.stringify([queue, id]);
 
 export const workersOf = (servers: readonly RunningServer[]): Workers =>
   new Map(

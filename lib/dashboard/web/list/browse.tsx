@@ -4,6 +4,7 @@ import { useResource } from '../state/resource.js';
 import { navigate, type Route, useRoute } from '../state/router.js';
 import { count } from '../text/format.js';
 import { Empty, Failure, Loading } from '../ui/placeholder.js';
+import { Turn } from '../ui/turns.js';
 import { AllActions, SelectionBar } from './action-bars.js';
 import { orderOf } from './order.js';
 import { useSelection } from './selection.js';
@@ -59,26 +60,12 @@ function Pager({ route, listKey, size, next, shown, total }: PagerProps) {
           ))}
         </select>
       </label>
-      <button
-        type="button"
-        class="button plain small"
-        data-prev
-        title="Key: p"
-        disabled={cursor === undefined}
-        onClick={back}
-      >
+      <Turn to="prev" title="Key: p" disabled={cursor === undefined} onClick={back}>
         {before.length > 0 || cursor === undefined ? 'Previous' : 'First'}
-      </button>
-      <button
-        type="button"
-        class="button plain small"
-        data-next
-        title="Key: n"
-        disabled={next === null}
-        onClick={forward}
-      >
+      </Turn>
+      <Turn to="next" title="Key: n" disabled={next === null} onClick={forward}>
         Next
-      </button>
+      </Turn>
     </div>
   );
 }

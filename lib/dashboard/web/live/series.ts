@@ -1,4 +1,4 @@
-import type { QueueSample, State } from '../api/types.js';
+import type { QueueSample } from '../api/types.js';
 import type { Moment } from './live.js';
 
 type Pick = (sample: QueueSample) => number;
@@ -53,6 +53,3 @@ export function recent(values: readonly (number | undefined)[], size = 5): numbe
   const known = values.slice(-size).filter((value) => value !== undefined);
   return known.length > 0 ? known.reduce((total, value) => total + value, 0) / known.length : undefined;
 }
-
-/** The states that count as backlog. */
-export const BACKLOG: readonly State[] = ['pending', 'held', 'aggregating', 'waiting', 'scheduled', 'retry'];

@@ -8,6 +8,7 @@ import { plural } from '../text/format.js';
 import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
+import { Turn } from '../ui/turns.js';
 import { chosenFilters, FilterBar } from './audit-filters.js';
 import { actionText, resultText } from './audit-text.js';
 import { Page } from './page.js';
@@ -118,24 +119,12 @@ interface PagerProps {
 
 const Pager = ({ cursor, next, onTurn }: PagerProps) => (
   <div class="pager">
-    <button
-      type="button"
-      class="button plain small"
-      data-prev
-      disabled={cursor === undefined}
-      onClick={() => onTurn(undefined)}
-    >
+    <Turn to="prev" disabled={cursor === undefined} onClick={() => onTurn(undefined)}>
       Newest
-    </button>
-    <button
-      type="button"
-      class="button plain small"
-      data-next
-      disabled={next === null}
-      onClick={() => onTurn(next ?? undefined)}
-    >
+    </Turn>
+    <Turn to="next" disabled={next === null} onClick={() => onTurn(next ?? undefined)}>
       Older
-    </button>
+    </Turn>
   </div>
 );
 

@@ -9,6 +9,7 @@ import { clockDuration, count, orUnknown } from '../text/format.js';
 import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
+import { ForwardPages } from '../ui/turns.js';
 
 const LIMITS = { concurrency: 'its concurrency', rate: 'its rate' } as const;
 
@@ -104,24 +105,6 @@ function Search({ query, onSearch }: { query: RouteQuery; onSearch: (query: Rout
   );
 }
 
-function Pages({ path, query, next }: { path: readonly string[]; query: RouteQuery; next: string | null }) {
-  if (query['cursor'] === undefined && next === null) return null;
-  return (
-    <nav class="pages" aria-label="Pages">
-      {query['cursor'] !== undefined && (
-        <a class="button plain" href={href(path, { ...query, cursor: undefined })} data-prev>
-          First
-        </a>
-      )}
-      {next !== null && (
-        <a class="button plain" href={href(path, { ...query, cursor: next })} data-next>
-          Next
-        </a>
-      )}
-    </nav>
-  );
-}
-
 /** The keys of a fair queue, those with the most waiting tasks first. */
 export function KeysList({ queue }: { queue: string }) {
   const { path, query } = useRoute();
@@ -155,7 +138,11 @@ export function KeysList({ queue }: { queue: string }) {
         </div>
       )}
       {/* While the next page loads, the cursor still belongs to the page before. */}
-      <Pages path={path} query={query} next={loading ? null : next} />
+      <ForwardPages
+        cursor={cursor}
+        next={loading ? null : next}
+        to={(wanted) => href(path, { ...query, cursor: wanted })}
+      />
     </>
   );
 }

@@ -12,6 +12,7 @@ import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { StateChip } from '../ui/state.js';
 import { ACTIONS_HEAD, numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
+import { ForwardPages } from '../ui/turns.js';
 
 const BY: Readonly<Record<NonNullable<Lock['by']>, string>> = {
   payload: 'payload',
@@ -105,24 +106,6 @@ const Row = ({ queue, lock, onFree }: RowProps) => (
   </tr>
 );
 
-function Pages({ queue, cursor, next }: { queue: string; cursor: string | undefined; next: string | null }) {
-  if (cursor === undefined && next === null) return null;
-  return (
-    <nav class="pages" aria-label="Pages">
-      {cursor !== undefined && (
-        <a class="button plain" href={paths.locks(queue)} data-prev>
-          First
-        </a>
-      )}
-      {next !== null && (
-        <a class="button plain" href={paths.locks(queue, { cursor: next })} data-next>
-          Next
-        </a>
-      )}
-    </nav>
-  );
-}
-
 /** The locks of unique tasks in a queue, with who holds them. Redis finds them in no order. */
 export function LocksList({ queue }: { queue: string }) {
   const { cursor } = useRoute().query;
@@ -157,7 +140,11 @@ export function LocksList({ queue }: { queue: string }) {
       )}
       {asked && <FreeDialog queue={queue} lock={asked} onFreed={reload} onClose={() => setAsked(undefined)} />}
       {/* While the next page loads, the cursor still belongs to the page before. */}
-      <Pages queue={queue} cursor={cursor} next={loading ? null : next} />
+      <ForwardPages
+        cursor={cursor}
+        next={loading ? null : next}
+        to={(wanted) => paths.locks(queue, { cursor: wanted })}
+      />
     </>
   );
 }

@@ -25,7 +25,7 @@ export const statesOf = (rows: readonly QueueRow[], sorting: Sorting): readonly 
   );
 
 /** The columns with numbers. */
-export const NUMBER_COLUMNS = ['tasks/s', ...STATE_COLUMNS, 'oldest', 'failed', 'memory'] as const;
+const NUMBER_COLUMNS = ['tasks/s', ...STATE_COLUMNS, 'oldest', 'failed', 'memory'] as const;
 export type Column = 'queue' | (typeof NUMBER_COLUMNS)[number];
 export const COLUMNS: readonly Column[] = ['queue', ...NUMBER_COLUMNS];
 

@@ -19,7 +19,7 @@ function decode(part: string): string {
   }
 }
 
-export function parseHash(hash: string): Route {
+function parseHash(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#/, '').split(/\?(.*)/s);
   return {
     path: path.split('/').filter(Boolean).map(decode),
