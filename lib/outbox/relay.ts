@@ -145,7 +145,7 @@ export class OutboxRelay {
     return Math.min(this.options.pollInterval, ...tries);
   }
 
-  /** One round: sends what is taken, ends it, takes more. Returns how many rows it took. */
+  /** One round: sends what is taken, ends it, takes more. Returns 0 when there is nothing more to do now. */
   private async advance(): Promise<number> {
     try {
       this.sender ??= new RowSender(await this.store.takeSender(this.owner, this.tuning.lease), this.deps);
@@ -169,8 +169,9 @@ export class OutboxRelay {
     }
     const sender = this.ordered;
     await sender.send();
+    const { holdsBack } = sender;
     const rows = await this.take(sender, sender.takeEnded());
-    if (rows && (rows.length > 0 || sender.backlog > 0)) return rows.length;
+    if (rows && (rows.length > 0 || sender.backlog > 0)) return rows.length + (holdsBack ? 1 : 0);
     this.ordered = undefined;
     if (!rows) return 1;
     await store.release(sender.id, owner); // another may be the first to have notice of the next
@@ -189,6 +190,7 @@ export class OutboxRelay {
 
   private async exchange(sender: RowSender): Promise<number> {
     await sender.send();
+    const { holdsBack } = sender;
     const ended = sender.takeEnded();
     const expected = this.expected;
     this.expected = false;
@@ -206,7 +208,7 @@ export class OutboxRelay {
       return 1;
     }
     this.renewedAt = this.clock.elapsed();
-    return rows.length;
+    return rows.length + (holdsBack ? 1 : 0);
   }
 
   private async tidy(): Promise<void> {
@@ -229,9 +231,12 @@ export class OutboxRelay {
       const orphan = await this.store.takeOrphan(this.owner, lease);
       if (!orphan) return;
       const sender = new RowSender(orphan, this.deps);
-      await sender.send();
-      const request = { sender: sender.id, owner: this.owner, ended: sender.takeEnded(), take: 0, except: [] };
-      await this.store.exchange(request, lease);
+      for (let holdsBack = true; holdsBack;) {
+        await sender.send();
+        ({ holdsBack } = sender);
+        const request = { sender: sender.id, owner: this.owner, ended: sender.takeEnded(), take: 0, except: [] };
+        if (!(await this.store.exchange(request, lease))) return; // it is another's by now
+      }
       if (sender.backlog > 0) return; // it stays this relay's for the time of the lease; then it is tried again
       await this.store.release(sender.id, this.owner);
     }

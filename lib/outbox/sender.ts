@@ -47,7 +47,8 @@ const OF_THE_TASK: readonly string[] = ['ASYNQ_INVALID_TASK', 'ASYNQ_UNDECODABLE
 /**
  * Sends the rows of one sender, queue by queue in the order of their numbers. What may have arrived is sent
  * again as often as it takes: the numbers keep it from arriving twice. A queue that cannot be reached
- * stops no other.
+ * stops no other. Rows behind a poisoned one are held back until the database has that end: if this relay died before, the next one
+ * would try the row again, under a number that is too low by then.
  */
 export class RowSender {
   readonly id: string;
@@ -55,6 +56,8 @@ export class RowSender {
   private readonly waiting = new Map<string, ReadyRow[]>();
   private readonly stuck = new Map<string, Stuck>();
   private ended: EndedRow[] = [];
+  /** Queues of poisoned rows among those that have ended. */
+  private readonly poisoned = new Set<string>();
 
   constructor(
     { id, rows }: OwnedSender,
@@ -83,10 +86,16 @@ export class RowSender {
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  /** Rows that have ended since the last call of this. */
+  /** Whether rows can be sent as soon as the database has what has ended. */
+  get holdsBack(): boolean {
+    return [...this.poisoned].some((queue) => this.waiting.has(queue));
+  }
+
+  /** Rows that have ended since the last call of this. Nothing more is sent until the database has them. */
   takeEnded(): EndedRow[] {
     const { ended } = this;
     this.ended = [];
+    this.poisoned.clear();
     return ended;
   }
 
@@ -113,8 +122,8 @@ export class RowSender {
   private async sendTo(queue: string): Promise<void> {
     const line = this.waiting.get(queue)!;
     try {
-      while (line.length > 0) await this.sendSome(queue, line);
-      this.waiting.delete(queue);
+      while (line.length > 0 && !this.poisoned.has(queue)) await this.sendSome(queue, line);
+      if (line.length === 0) this.waiting.delete(queue);
       this.stuck.delete(queue);
     } catch (error) {
       const failures = (this.stuck.get(queue)?.failures ?? 0) + 1;
@@ -141,7 +150,7 @@ export class RowSender {
   }
 
   private async sendOneByOne(queue: string, line: ReadyRow[], count: number): Promise<void> {
-    for (let left = count; left > 0; left--) {
+    for (let left = count; left > 0 && !this.poisoned.has(queue); left--) {
       const [first] = line;
       try {
         const [reply] = await this.call(queue, [first!]);
@@ -194,6 +203,7 @@ export class RowSender {
   }
 
   private poison({ id, queue }: TakenRow, error: unknown): void {
+    this.poisoned.add(queue);
     this.ended.push({ id, state: 'poisoned', error: error instanceof Error ? error.message : String(error) });
     this.deps.events.emit('rowPoisoned', { row: id, queue, error });
   }

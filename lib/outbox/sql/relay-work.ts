@@ -5,6 +5,9 @@ import { REMOVED } from './row-states.js';
 import { raw } from './statement.js';
 import { isOrderedId, newOrderedId, ORDERED, type Tables } from './tables.js';
 
+/** In characters, of which each has 4 bytes at most. */
+const LONGEST_ERROR = 10_000;
+
 /** What relays do in the database: each method is one transaction. */
 export class RelayWork {
   constructor(private readonly tables: Tables) {}
@@ -105,9 +108,9 @@ export class RelayWork {
       else byEnd.set(name, [row]);
     }
     for (const group of byEnd.values()) {
-      const { state, error = null } = group[0]!;
+      const { state, error } = group[0]!;
       const ids = group.map(({ id }) => String(id));
-      yield sql`UPDATE ${rows} SET state = ${state satisfies EndState}, error = ${error}, ended_at = ${now}
+      yield sql`UPDATE ${rows} SET state = ${state satisfies EndState}, error = ${storable(error)}, ended_at = ${now}
             WHERE id IN (${ids}) AND sender = ${sender} AND state = 'taken'`;
     }
   }
@@ -126,6 +129,10 @@ export class RelayWork {
     return found.map((row) => readRow({ ...row, number: Number(row['id']) + offset }));
   }
 }
+
+/** MySQL has 64 KB for it, and PostgreSQL no character 0: a row whose end cannot be noted would hold up all others. */
+const storable = (error: string | undefined): string | null =>
+  error?.slice(0, LONGEST_ERROR).replaceAll('\0', '�') ?? null;
 
 /** No queue has an empty name. */
 const others = (except: readonly string[]): readonly string[] => (except.length > 0 ? except : ['']);
