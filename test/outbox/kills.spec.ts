@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterEach, expect, it, vi } from 'vitest';
@@ -10,18 +10,21 @@ import type { DatabaseServer } from '../support/database-server.js';
 import { decodeTaskMessage } from '../../lib/wire/codec.js';
 import { repeat, request } from '../support/messages.js';
 import { type RedisProcess, startRedis } from '../support/redis-server.js';
+import { useThreadModules } from '../support/thread-modules.js';
 import { createTables, MYSQL, PG, type StoreKind, type StoreWorld } from './stores.js';
 
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 120_000 });
 
-const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
+const compiled = useThreadModules(new URL('./relay-process.ts', import.meta.url));
 
 /** How often something is killed: a relay, now and then the database or Redis. CI has no time for more. */
 const KILLS = Number(process.env['ASYNQ_OUTBOX_KILLS'] ?? 5);
 const RELAYS = 3;
 const QUEUES = ['a', 'b'];
 /** Writers wait while so many rows are on their way. */
-const MOST_UNDER_WAY = 1_000;
+const MOST_UNDER_WAY = 200;
+/** Between two transactions of a writer: the machine is for relays, which start again and again. */
+const PAUSE_MS = 5;
 /** How ids begin of tasks with `once`, and of those of which the last counts. */
 const [ONCE, NEWER] = ['once-', 'newer-'];
 
@@ -47,8 +50,8 @@ afterEach(async () => {
 
 async function startRelay({ dialect }: StoreKind): Promise<ChildProcess> {
   const ports = [`${server.port}`, `${redis.port}`];
-  const program = [path('../support/run-ts.mjs'), path('./relay-process.ts'), dialect, ...ports];
-  const relay = spawn(process.execPath, program, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const program = fileURLToPath(compiled('relay-process'));
+  const relay = spawn(process.execPath, [program, dialect, ...ports], { stdio: ['pipe', 'pipe', 'inherit'] });
   relays.push(relay);
   await once(relay.stdout!, 'data');
   return relay;
@@ -90,7 +93,7 @@ async function write(progress: Progress): Promise<void> {
       })
       .then(() => ids.forEach((id) => committed.add(id)))
       .catch(() => undefined); // also of a server that was killed: the table says whether it was committed
-    await turn();
+    await pause(PAUSE_MS);
     await progress.until(() => committed.size - progress.workedCount < MOST_UNDER_WAY);
   }
 }
@@ -101,7 +104,7 @@ async function writeNewer(progress: Progress): Promise<void> {
     const made = repeat('supersede', `${NEWER}${n}`, { lock: 'newer', queue: 'a', payload: String(n) });
     const row = rowOf({ request: made, state: 'pending', nextProcessAt: undefined, repeats: 'supersede' });
     await world.transaction((tx) => world.store.insert(tx, [row])).catch(() => undefined);
-    await turn();
+    await pause(PAUSE_MS);
     await progress.until(() => progress.committed.size - progress.workedCount < MOST_UNDER_WAY);
   }
 }
