@@ -169,6 +169,10 @@ export class OutboxRelay {
     }
     const sender = this.ordered;
     await sender.send();
+    if (sender.isBehind) {
+      this.ordered = undefined;
+      return this.abandon(sender);
+    }
     const { holdsBack } = sender;
     const rows = await this.take(sender, sender.takeEnded());
     if (rows && (rows.length > 0 || sender.backlog > 0)) return rows.length + (holdsBack ? 1 : 0);
@@ -176,6 +180,17 @@ export class OutboxRelay {
     if (!rows) return 1;
     await store.release(sender.id, owner); // another may be the first to have notice of the next
     return 0;
+  }
+
+  /**
+   * Has the rows of a sender sent under another one, whose numbers Redis has none of. Those that came before the database lost what it knew
+   * come twice.
+   */
+  private async abandon(sender: RowSender): Promise<number> {
+    const { store, owner } = this;
+    const request = { sender: sender.id, owner, ended: sender.takeEnded(), take: 0, except: [] };
+    if (await store.exchange(request, this.tuning.lease)) await store.abandon?.(sender.id, owner);
+    return 1;
   }
 
   /** Ends rows and takes more. `undefined`: the sender is another's by now. */
@@ -190,6 +205,10 @@ export class OutboxRelay {
 
   private async exchange(sender: RowSender): Promise<number> {
     await sender.send();
+    if (sender.isBehind) {
+      this.sender = undefined;
+      return this.abandon(sender);
+    }
     const { holdsBack } = sender;
     const ended = sender.takeEnded();
     const expected = this.expected;
@@ -233,6 +252,7 @@ export class OutboxRelay {
       const sender = new RowSender(orphan, this.deps);
       for (let holdsBack = true; holdsBack;) {
         await sender.send();
+        if (sender.isBehind) return void (await this.abandon(sender));
         ({ holdsBack } = sender);
         const request = { sender: sender.id, owner: this.owner, ended: sender.takeEnded(), take: 0, except: [] };
         if (!(await this.store.exchange(request, lease))) return; // it is another's by now

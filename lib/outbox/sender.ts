@@ -1,6 +1,7 @@
 import { backoff } from '../async.js';
 import type { Broker } from '../broker/broker.js';
 import type { Row } from '../broker/rows.js';
+import { SenderAheadError } from '../broker/rows.js';
 import type { RepeatRequest } from '../broker/uniqueness.js';
 import { CALL_LIMITS, type CallLimits } from '../enqueue/requests.js';
 import { LinkedProducer } from '../enqueue/linked-producer.js';
@@ -59,11 +60,17 @@ export class RowSender {
   /** Queues of poisoned rows among those that have ended. */
   private readonly poisoned = new Set<string>();
 
+  /** The highest number of a row, if it is known. */
+  private given: number | undefined;
+  /** Redis has higher numbers of it: the database has lost what it knew, and would lose what is sent under the next numbers. */
+  isBehind = false;
+
   constructor(
-    { id, rows }: OwnedSender,
+    { id, number, rows }: OwnedSender,
     private readonly deps: SenderDeps,
   ) {
     this.id = id;
+    this.given = number;
     this.add(rows);
   }
 
@@ -100,6 +107,8 @@ export class RowSender {
   }
 
   add(rows: readonly TakenRow[]): void {
+    const last = rows.at(-1);
+    if (last && this.given !== undefined) this.given = Math.max(this.given, last.number);
     for (const row of rows) {
       try {
         const ready = { row, request: requestOf(row) };
@@ -126,6 +135,7 @@ export class RowSender {
       if (line.length === 0) this.waiting.delete(queue);
       this.stuck.delete(queue);
     } catch (error) {
+      if (error instanceof SenderAheadError) this.isBehind = true;
       const failures = (this.stuck.get(queue)?.failures ?? 0) + 1;
       const pause = backoff(failures, { longest: LONGEST_PAUSE_MS });
       this.stuck.set(queue, { failures, until: this.deps.broker.clock.elapsed() + pause });
@@ -176,18 +186,18 @@ export class RowSender {
     const numbered = <R extends RowRequest>(of: readonly R[]): Row<R>[] =>
       of.map((request) => ({ request, number: numbers.get(request)! }));
     const kind = kindOf(some[0]!.request);
-    if (kind === 'plain') return broker.rows.enqueue(queue, this.id, numbered(requests));
+    if (kind === 'plain') return broker.rows.enqueue(queue, this.id, numbered(requests), this.given);
     if (kind === 'repeats') return this.callRepeats(queue, numbered(requests as readonly RepeatRequest[]));
     const links = {
       watch: broker.links.watch.bind(broker.links),
       enqueue: (of: string, accepted: readonly RowRequest[]) =>
-        broker.rows.enqueueLinked(of, this.id, numbered(accepted)),
+        broker.rows.enqueueLinked(of, this.id, numbered(accepted), this.given),
     };
     return new LinkedProducer(links, relay).enqueue(queue, requests);
   }
 
   private async callRepeats(queue: string, rows: readonly Row<RepeatRequest>[]): Promise<readonly EnqueueReply[]> {
-    const reply = await this.deps.broker.rows.enqueueRepeats(queue, this.id, rows);
+    const reply = await this.deps.broker.rows.enqueueRepeats(queue, this.id, rows, this.given);
     this.deps.relay.carry(reply);
     return reply.statuses;
   }

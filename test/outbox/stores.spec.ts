@@ -170,6 +170,36 @@ describe.each(KINDS)('the store of $name', (kind) => {
     expect((await store.takeSender('fourth', LEASE)).id).toBe(sender);
   });
 
+  it('takes a sender whose lease a clock has written that was an hour ahead', async () => {
+    await insert('a');
+    const { id: sender } = await store.takeSender('me', LEASE);
+    const rows = await store.exchange({ sender, owner: 'me', take: 1, ...NONE }, LEASE);
+    expect(await store.takeOrphan('other', LEASE)).toBeUndefined();
+    await world.sql('UPDATE asynq_outbox_senders SET owned_until = owned_until + 3600000000');
+    expect(await store.takeOrphan('other', LEASE)).toEqual({ id: sender, number: rows![0]!.number, rows });
+  });
+
+  it('abandons a sender of the owner, with its rows', async () => {
+    await insert('a');
+    await world.transaction((tx) => store.insert(tx, [{ ...row('b'), ordered: true }]));
+    const { id: plain } = await store.takeSender('me', LEASE);
+    const { id: ordered } = (await store.takeOrdered('me', LEASE))!;
+    for (const sender of [plain, ordered]) {
+      await store.exchange({ sender, owner: 'me', take: 1, ...NONE }, LEASE);
+      await store.abandon!(sender, 'other');
+    }
+    expect(await store.counts()).toMatchObject({ fresh: 0, taken: 2 });
+    for (const sender of [plain, ordered]) await store.abandon!(sender, 'me');
+    expect(await store.counts()).toMatchObject({ fresh: 2, taken: 0 });
+    expect(await store.senders()).toEqual([]);
+    expect((await store.takeSender('me', LEASE)).id).not.toBe(plain);
+    const next = (await store.takeOrdered('me', LEASE))!;
+    expect(next.id).not.toBe(ordered);
+    expect(await store.exchange({ sender: next.id, owner: 'me', take: 9, ...NONE }, LEASE)).toMatchObject([
+      { queue: 'b' },
+    ]);
+  });
+
   it('keeps poisoned rows, and makes them new again on demand', async () => {
     await insert('a', 'a', 'a');
     const { id: sender } = await store.takeSender('me', LEASE);
