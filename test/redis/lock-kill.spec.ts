@@ -1,9 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqClient } from '../../lib/client/client.js';
@@ -66,17 +69,23 @@ let raw: Redis;
 let broker: RedisBroker;
 let client: AsynqClient;
 const children: ChildProcess[] = [];
-beforeEach(async () => {
-  redis = await startRedis();
+function connect(): void {
   raw = new Redis(redis.port);
   broker = new RedisBroker(new RedisConnections({ host: redis.host, port: redis.port }));
   client = new AsynqClient(broker);
-});
-afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
+}
+async function disconnect(): Promise<void> {
   await client.close();
   await broker.close();
   raw.disconnect();
+}
+beforeEach(async () => {
+  redis = await startRedis({ appendOnly: true });
+  connect();
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  await disconnect();
   await redis.stop();
 });
 
@@ -208,4 +217,73 @@ describe('a server that is killed while it runs tasks with locks', () => {
     expect(await holders()).toEqual([two]);
     await expect(call()).rejects.toBeInstanceOf(DuplicateTaskError);
   });
+});
+
+/** What Redis has now; the function that is returned has it restart with nothing else, as one that lost its last writes. */
+async function keep(): Promise<() => Promise<void>> {
+  const kept = await mkdtemp(join(tmpdir(), 'kept-'));
+  onTestFinished(() => rm(kept, { recursive: true, force: true }));
+  await cp(redis.dir, kept, { recursive: true });
+  return async () => {
+    await disconnect();
+    await redis.kill();
+    for (const name of await readdir(redis.dir)) await rm(join(redis.dir, name), { recursive: true });
+    await cp(kept, redis.dir, { recursive: true });
+    await redis.start();
+    connect();
+  };
+}
+
+/** What a call gets where the first task has not started. */
+const UNSTARTED = Object.fromEntries(
+  NAMES.map((mode) => {
+    const { options } = MODES[mode]!;
+    const rejects = options.unique !== undefined && !['existing', 'replace'].includes(mode);
+    return [mode, rejects ? 'refused' : 'existing'];
+  }),
+);
+
+describe('a Redis that restarts without its last writes', () => {
+  it('has a task and its lock, or neither', { timeout: 120_000 }, async () => {
+    const forgetAll = await keep();
+    await callAll();
+    await forgetAll();
+    const first = await callAll();
+    expect(first.made.size).toBe(NAMES.length);
+
+    // The tasks have run, and equal ones were accepted; then all that is forgotten.
+    const forgetRuns = await keep();
+    const before = await serve();
+    await expect.poll(() => before.worked.toSorted(), { timeout: 30_000 }).toEqual([...first.made.values()].toSorted());
+    await before.stop();
+    expect((await callAll()).outcomes).toEqual(expected('after'));
+    await forgetRuns();
+    expect((await callAll()).outcomes).toEqual(UNSTARTED);
+    const again = await serve();
+    await expect.poll(() => again.worked.toSorted(), { timeout: 30_000 }).toEqual([...first.made.values()].toSorted());
+    await expect.poll(async () => (await lockNames()).toSorted(), { timeout: 10_000 }).toEqual(TIMED.toSorted());
+    await again.stop();
+    expect((await callAll()).outcomes).toEqual(expected('after'));
+  });
+
+  it(
+    'holds the locks of tasks whose ends it has forgotten, until they have ended again',
+    { timeout: 120_000 },
+    async () => {
+      const first = await callAll({ maxRetry: 3 });
+      await killWhileRunning(first.made.values());
+      const forgetEnds = await keep();
+      for (const isForgotten of [true, false]) {
+        await expireLeases();
+        const { worked, stop } = await serve();
+        await expect.poll(() => worked.toSorted(), { timeout: 30_000 }).toEqual([...first.made.values()].toSorted());
+        await expect.poll(async () => (await lockNames()).toSorted(), { timeout: 10_000 }).toEqual(TIMED.toSorted());
+        await stop();
+        if (isForgotten) await forgetEnds();
+      }
+      expect((await callAll()).outcomes).toEqual(expected('after'));
+      await forgetEnds();
+      expect((await callAll()).outcomes).toEqual(expected('running'));
+    },
+  );
 });
