@@ -145,7 +145,7 @@ export class OutboxRelay {
     return Math.min(this.options.pollInterval, ...tries);
   }
 
-  /** One round: sends what is taken, ends it, takes more. Returns how many rows it took. */
+  /** One round: sends what is taken, ends it, takes more. Returns 0 when there is nothing more to do now. */
   private async advance(): Promise<number> {
     try {
       this.sender ??= new RowSender(await this.store.takeSender(this.owner, this.tuning.lease), this.deps);
@@ -169,12 +169,28 @@ export class OutboxRelay {
     }
     const sender = this.ordered;
     await sender.send();
+    if (sender.isBehind) {
+      this.ordered = undefined;
+      return this.abandon(sender);
+    }
+    const { holdsBack } = sender;
     const rows = await this.take(sender, sender.takeEnded());
-    if (rows && (rows.length > 0 || sender.backlog > 0)) return rows.length;
+    if (rows && (rows.length > 0 || sender.backlog > 0)) return rows.length + (holdsBack ? 1 : 0);
     this.ordered = undefined;
     if (!rows) return 1;
     await store.release(sender.id, owner); // another may be the first to have notice of the next
     return 0;
+  }
+
+  /**
+   * Has the rows of a sender sent under another one, whose numbers Redis has none of. Those that came before the database lost what it knew
+   * come twice.
+   */
+  private async abandon(sender: RowSender): Promise<number> {
+    const { store, owner } = this;
+    const request = { sender: sender.id, owner, ended: sender.takeEnded(), take: 0, except: [] };
+    if (await store.exchange(request, this.tuning.lease)) await store.abandon?.(sender.id, owner);
+    return 1;
   }
 
   /** Ends rows and takes more. `undefined`: the sender is another's by now. */
@@ -189,6 +205,11 @@ export class OutboxRelay {
 
   private async exchange(sender: RowSender): Promise<number> {
     await sender.send();
+    if (sender.isBehind) {
+      this.sender = undefined;
+      return this.abandon(sender);
+    }
+    const { holdsBack } = sender;
     const ended = sender.takeEnded();
     const expected = this.expected;
     this.expected = false;
@@ -206,7 +227,7 @@ export class OutboxRelay {
       return 1;
     }
     this.renewedAt = this.clock.elapsed();
-    return rows.length;
+    return rows.length + (holdsBack ? 1 : 0);
   }
 
   private async tidy(): Promise<void> {
@@ -229,9 +250,13 @@ export class OutboxRelay {
       const orphan = await this.store.takeOrphan(this.owner, lease);
       if (!orphan) return;
       const sender = new RowSender(orphan, this.deps);
-      await sender.send();
-      const request = { sender: sender.id, owner: this.owner, ended: sender.takeEnded(), take: 0, except: [] };
-      await this.store.exchange(request, lease);
+      for (let holdsBack = true; holdsBack;) {
+        await sender.send();
+        if (sender.isBehind) return void (await this.abandon(sender));
+        ({ holdsBack } = sender);
+        const request = { sender: sender.id, owner: this.owner, ended: sender.takeEnded(), take: 0, except: [] };
+        if (!(await this.store.exchange(request, lease))) return; // it is another's by now
+      }
       if (sender.backlog > 0) return; // it stays this relay's for the time of the lease; then it is tried again
       await this.store.release(sender.id, this.owner);
     }

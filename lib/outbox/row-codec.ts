@@ -6,7 +6,7 @@ import type { PreparedLinks } from '../enqueue/linked-task.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 import { UndecodableMessageError } from '../errors.js';
 import type { MissingPolicy } from '../task/links.js';
-import { LAST_COUNTS } from '../task/repeats.js';
+import { LAST_COUNTS, type RepeatPolicy } from '../task/repeats.js';
 import { decodeTaskMessage, encodeTaskMessage } from '../wire/codec.js';
 import type { NewRow, TakenRow } from './store.js';
 
@@ -20,6 +20,26 @@ interface Details {
   readonly missing?: MissingPolicy;
   readonly repeat?: Repeat;
 }
+
+const KNOWN_DETAILS: Readonly<Record<keyof Details, true>> = {
+  processAt: true,
+  uniqueTtl: true,
+  madeId: true,
+  wait: true,
+  mark: true,
+  missing: true,
+  repeat: true,
+};
+
+const KNOWN_POLICIES: Readonly<Record<RepeatPolicy, true>> = {
+  reject: true,
+  existing: true,
+  replace: true,
+  debounce: true,
+  latest: true,
+  supersede: true,
+  once: true,
+};
 
 /** A request as it stands in a row. */
 export type RowRequest = EnqueueRequest | PreparedLinks | RepeatRequest;
@@ -46,11 +66,23 @@ export function requestOf({ id, queue, message, details }: TakenRow): RowRequest
   try {
     const decoded = decodeTaskMessage(message);
     if (decoded.queue !== queue) throw new Error(`its queue is "${queue}", and that of its message "${decoded.queue}"`);
-    return { ...(JSON.parse(details) as Details), message: decoded };
+    return { ...detailsOf(details), message: decoded };
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new UndecodableMessageError(`row ${id} of the outbox cannot be read: ${reason}`, { cause });
   }
+}
+
+/** What this version does not know must not be left out: the task would be another one. */
+function detailsOf(text: string): Details {
+  const details = JSON.parse(text) as Details;
+  const unknown = Object.keys(details).filter((name) => !Object.hasOwn(KNOWN_DETAILS, name));
+  const policy = details.repeat?.policy;
+  if (policy !== undefined && !Object.hasOwn(KNOWN_POLICIES, policy)) unknown.push(`the policy ${policy}`);
+  if (unknown.length === 0) return details;
+  throw new Error(
+    `a newer version has written it, with ${unknown.join(', ')}; update the process of this relay, and have the row tried again`,
+  );
 }
 
 export const hasLinks = (request: RowRequest): request is PreparedLinks => isLinked(request as LinkedRequest);

@@ -1,6 +1,7 @@
 import { backoff } from '../async.js';
 import type { Broker } from '../broker/broker.js';
 import type { Row } from '../broker/rows.js';
+import { SenderAheadError } from '../broker/rows.js';
 import type { RepeatRequest } from '../broker/uniqueness.js';
 import { CALL_LIMITS, type CallLimits } from '../enqueue/requests.js';
 import { LinkedProducer } from '../enqueue/linked-producer.js';
@@ -47,7 +48,8 @@ const OF_THE_TASK: readonly string[] = ['ASYNQ_INVALID_TASK', 'ASYNQ_UNDECODABLE
 /**
  * Sends the rows of one sender, queue by queue in the order of their numbers. What may have arrived is sent
  * again as often as it takes: the numbers keep it from arriving twice. A queue that cannot be reached
- * stops no other.
+ * stops no other. Rows behind a poisoned one are held back until the database has that end: if this relay died before, the next one
+ * would try the row again, under a number that is too low by then.
  */
 export class RowSender {
   readonly id: string;
@@ -55,12 +57,20 @@ export class RowSender {
   private readonly waiting = new Map<string, ReadyRow[]>();
   private readonly stuck = new Map<string, Stuck>();
   private ended: EndedRow[] = [];
+  /** Queues of poisoned rows among those that have ended. */
+  private readonly poisoned = new Set<string>();
+
+  /** The highest number of a row, if it is known. */
+  private given: number | undefined;
+  /** Redis has higher numbers of it: the database has lost what it knew, and would lose what is sent under the next numbers. */
+  isBehind = false;
 
   constructor(
-    { id, rows }: OwnedSender,
+    { id, number, rows }: OwnedSender,
     private readonly deps: SenderDeps,
   ) {
     this.id = id;
+    this.given = number;
     this.add(rows);
   }
 
@@ -83,14 +93,22 @@ export class RowSender {
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  /** Rows that have ended since the last call of this. */
+  /** Whether rows can be sent as soon as the database has what has ended. */
+  get holdsBack(): boolean {
+    return [...this.poisoned].some((queue) => this.waiting.has(queue));
+  }
+
+  /** Rows that have ended since the last call of this. Nothing more is sent until the database has them. */
   takeEnded(): EndedRow[] {
     const { ended } = this;
     this.ended = [];
+    this.poisoned.clear();
     return ended;
   }
 
   add(rows: readonly TakenRow[]): void {
+    const last = rows.at(-1);
+    if (last && this.given !== undefined) this.given = Math.max(this.given, last.number);
     for (const row of rows) {
       try {
         const ready = { row, request: requestOf(row) };
@@ -113,10 +131,11 @@ export class RowSender {
   private async sendTo(queue: string): Promise<void> {
     const line = this.waiting.get(queue)!;
     try {
-      while (line.length > 0) await this.sendSome(queue, line);
-      this.waiting.delete(queue);
+      while (line.length > 0 && !this.poisoned.has(queue)) await this.sendSome(queue, line);
+      if (line.length === 0) this.waiting.delete(queue);
       this.stuck.delete(queue);
     } catch (error) {
+      if (error instanceof SenderAheadError) this.isBehind = true;
       const failures = (this.stuck.get(queue)?.failures ?? 0) + 1;
       const pause = backoff(failures, { longest: LONGEST_PAUSE_MS });
       this.stuck.set(queue, { failures, until: this.deps.broker.clock.elapsed() + pause });
@@ -141,7 +160,7 @@ export class RowSender {
   }
 
   private async sendOneByOne(queue: string, line: ReadyRow[], count: number): Promise<void> {
-    for (let left = count; left > 0; left--) {
+    for (let left = count; left > 0 && !this.poisoned.has(queue); left--) {
       const [first] = line;
       try {
         const [reply] = await this.call(queue, [first!]);
@@ -167,18 +186,18 @@ export class RowSender {
     const numbered = <R extends RowRequest>(of: readonly R[]): Row<R>[] =>
       of.map((request) => ({ request, number: numbers.get(request)! }));
     const kind = kindOf(some[0]!.request);
-    if (kind === 'plain') return broker.rows.enqueue(queue, this.id, numbered(requests));
+    if (kind === 'plain') return broker.rows.enqueue(queue, this.id, numbered(requests), this.given);
     if (kind === 'repeats') return this.callRepeats(queue, numbered(requests as readonly RepeatRequest[]));
     const links = {
       watch: broker.links.watch.bind(broker.links),
       enqueue: (of: string, accepted: readonly RowRequest[]) =>
-        broker.rows.enqueueLinked(of, this.id, numbered(accepted)),
+        broker.rows.enqueueLinked(of, this.id, numbered(accepted), this.given),
     };
     return new LinkedProducer(links, relay).enqueue(queue, requests);
   }
 
   private async callRepeats(queue: string, rows: readonly Row<RepeatRequest>[]): Promise<readonly EnqueueReply[]> {
-    const reply = await this.deps.broker.rows.enqueueRepeats(queue, this.id, rows);
+    const reply = await this.deps.broker.rows.enqueueRepeats(queue, this.id, rows, this.given);
     this.deps.relay.carry(reply);
     return reply.statuses;
   }
@@ -194,6 +213,7 @@ export class RowSender {
   }
 
   private poison({ id, queue }: TakenRow, error: unknown): void {
+    this.poisoned.add(queue);
     this.ended.push({ id, state: 'poisoned', error: error instanceof Error ? error.message : String(error) });
     this.deps.events.emit('rowPoisoned', { row: id, queue, error });
   }

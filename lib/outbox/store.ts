@@ -48,6 +48,8 @@ export interface EndedRow {
 /** A sender that this relay owns, with the rows that it had taken before. */
 export interface OwnedSender {
   readonly id: string;
+  /** The highest number that it has given to a row. Absent: that the database has lost numbers is not noticed. */
+  readonly number?: number;
   /** In the order of their numbers. It is not known which of them Redis has. */
   readonly rows: readonly TakenRow[];
 }
@@ -91,6 +93,11 @@ export interface OutboxStore {
   exchange(request: ExchangeRequest, lease: number): Promise<TakenRow[] | undefined>;
   /** Gives a sender back, so that the next relay can take it. */
   release(sender: string, owner: string): Promise<void>;
+  /**
+   * Deletes a sender, if it is the owner's, and makes its rows that have not ended new again. Called when Redis has numbers of it that the
+   * database does not know; needed when senders have a `number`.
+   */
+  abandon?(sender: string, owner: string): Promise<void>;
   /** Whether there are rows to take, of those that are not ordered. */
   hasNew(except: readonly string[]): Promise<boolean>;
   /** Whether there are ordered rows that have not ended: to be taken, or of a relay that may be gone. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterEach, expect, it, vi } from 'vitest';
 import { rowOf } from '../../lib/outbox/row-codec.js';
@@ -19,7 +19,9 @@ const KILLS = Number(process.env['ASYNQ_OUTBOX_KILLS'] ?? 5);
 const RELAYS = 3;
 const QUEUES = ['a', 'b'];
 /** Writers wait while so many rows are on their way. */
-const MOST_UNDER_WAY = 1_000;
+const MOST_UNDER_WAY = 200;
+/** Between two transactions of a writer: the machine is for relays, which start again and again. */
+const PAUSE_MS = 5;
 /** How ids begin of tasks with `once`, and of those of which the last counts. */
 const [ONCE, NEWER] = ['once-', 'newer-'];
 
@@ -88,7 +90,7 @@ async function write(progress: Progress): Promise<void> {
       })
       .then(() => ids.forEach((id) => committed.add(id)))
       .catch(() => undefined); // also of a server that was killed: the table says whether it was committed
-    await turn();
+    await pause(PAUSE_MS);
     await progress.until(() => committed.size - progress.workedCount < MOST_UNDER_WAY);
   }
 }
@@ -99,7 +101,7 @@ async function writeNewer(progress: Progress): Promise<void> {
     const made = repeat('supersede', `${NEWER}${n}`, { lock: 'newer', queue: 'a', payload: String(n) });
     const row = rowOf({ request: made, state: 'pending', nextProcessAt: undefined, repeats: 'supersede' });
     await world.transaction((tx) => world.store.insert(tx, [row])).catch(() => undefined);
-    await turn();
+    await pause(PAUSE_MS);
     await progress.until(() => progress.committed.size - progress.workedCount < MOST_UNDER_WAY);
   }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { outboxSchema, type OutboxStore, type OwnedSender } from 'nestjs-asynq/outbox';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { DatabaseServer } from '../support/database-server.js';
 import { KINDS } from './library-stores.js';
 import { createTables, type StoreWorld } from './stores.js';
@@ -25,14 +25,17 @@ describe.each(KINDS)('the store of $name', (kind) => {
   let store: OutboxStore;
   beforeAll(async () => {
     server = await kind.start();
-  });
-  afterAll(() => server.stop());
-  beforeEach(async () => {
     world = await kind.open(server);
     ({ store } = world);
     await createTables(world, kind);
   });
-  afterEach(() => world.close());
+  afterAll(async () => {
+    await world.close();
+    await server.stop();
+  });
+  beforeEach(async () => {
+    for (const table of ['asynq_outbox', 'asynq_outbox_senders']) await world.sql(`DELETE FROM ${table}`);
+  });
 
   const insert = (...queues: string[]) =>
     world.transaction((tx) =>
@@ -167,6 +170,36 @@ describe.each(KINDS)('the store of $name', (kind) => {
     expect((await store.takeSender('fourth', LEASE)).id).toBe(sender);
   });
 
+  it('takes a sender whose lease a clock has written that was an hour ahead', async () => {
+    await insert('a');
+    const { id: sender } = await store.takeSender('me', LEASE);
+    const rows = await store.exchange({ sender, owner: 'me', take: 1, ...NONE }, LEASE);
+    expect(await store.takeOrphan('other', LEASE)).toBeUndefined();
+    await world.sql('UPDATE asynq_outbox_senders SET owned_until = owned_until + 3600000000');
+    expect(await store.takeOrphan('other', LEASE)).toEqual({ id: sender, number: rows![0]!.number, rows });
+  });
+
+  it('abandons a sender of the owner, with its rows', async () => {
+    await insert('a');
+    await world.transaction((tx) => store.insert(tx, [{ ...row('b'), ordered: true }]));
+    const { id: plain } = await store.takeSender('me', LEASE);
+    const { id: ordered } = (await store.takeOrdered('me', LEASE))!;
+    for (const sender of [plain, ordered]) {
+      await store.exchange({ sender, owner: 'me', take: 1, ...NONE }, LEASE);
+      await store.abandon!(sender, 'other');
+    }
+    expect(await store.counts()).toMatchObject({ fresh: 0, taken: 2 });
+    for (const sender of [plain, ordered]) await store.abandon!(sender, 'me');
+    expect(await store.counts()).toMatchObject({ fresh: 2, taken: 0 });
+    expect(await store.senders()).toEqual([]);
+    expect((await store.takeSender('me', LEASE)).id).not.toBe(plain);
+    const next = (await store.takeOrdered('me', LEASE))!;
+    expect(next.id).not.toBe(ordered);
+    expect(await store.exchange({ sender: next.id, owner: 'me', take: 9, ...NONE }, LEASE)).toMatchObject([
+      { queue: 'b' },
+    ]);
+  });
+
   it('keeps poisoned rows, and makes them new again on demand', async () => {
     await insert('a', 'a', 'a');
     const { id: sender } = await store.takeSender('me', LEASE);
@@ -184,6 +217,16 @@ describe.each(KINDS)('the store of $name', (kind) => {
     expect(await store.counts()).toMatchObject({ fresh: 1, poisoned: 0 });
   });
 
+  it('notes an end, however long its reason is, and whatever is in it', async () => {
+    await insert('a');
+    const { id: sender } = await store.takeSender('me', LEASE);
+    const request = { sender, owner: 'me', except: [] };
+    const [taken] = (await store.exchange({ ...request, take: 1, ended: [] }, LEASE))!;
+    const ended = [{ id: taken!.id, state: 'poisoned' as const, error: `\0\ud800${'ü'.repeat(100_000)}` }];
+    await store.exchange({ ...request, take: 0, ended }, LEASE);
+    expect((await store.poisoned({ limit: 1 }))[0]!.error).toBe(`��${'ü'.repeat(9_998)}`);
+  });
+
   it('removes ended rows that are old enough', async () => {
     await insert('a', 'a', 'a');
     const { id: sender } = await store.takeSender('me', LEASE);
@@ -196,7 +239,24 @@ describe.each(KINDS)('the store of $name', (kind) => {
     expect(await store.counts()).toMatchObject({ fresh: 1 });
   });
 
+  it('does all of an exchange or nothing, when a statement fails in between', async () => {
+    await insert('a', 'a');
+    const { id: sender } = await store.takeSender('me', LEASE);
+    const request = { sender, owner: 'me', except: [] };
+    const [row] = (await store.exchange({ ...request, take: 1, ended: [] }, LEASE))!;
+    const ended = [{ id: row!.id, state: 'sent' as const }];
+    // The last statement writes this column; those before it have ended one row and taken another.
+    await world.sql('ALTER TABLE asynq_outbox_senders RENAME COLUMN owned_until TO away');
+    await expect(store.exchange({ ...request, take: 1, ended }, LEASE)).rejects.toThrow();
+    await world.sql('ALTER TABLE asynq_outbox_senders RENAME COLUMN away TO owned_until');
+    expect(await store.counts()).toMatchObject({ fresh: 1, taken: 1 });
+    const [next] = (await store.exchange({ ...request, take: 1, ended }, LEASE))!;
+    expect(next!.number).toBeGreaterThan(row!.number);
+    expect(await store.counts()).toMatchObject({ fresh: 0, taken: 1 });
+  });
+
   it('fails its check without its tables, and says how to make them', async () => {
+    onTestFinished(() => createTables(world, kind));
     await store.check();
     await world.sql('DROP TABLE asynq_outbox_senders');
     await expect(store.check()).rejects.toMatchObject({
@@ -206,6 +266,7 @@ describe.each(KINDS)('the store of $name', (kind) => {
   });
 
   it('says so when its table is of another version', async () => {
+    onTestFinished(() => createTables(world, kind));
     await world.sql('ALTER TABLE asynq_outbox DROP COLUMN details');
     await expect(store.check()).rejects.toThrow(/are missing or of another version \(.*details.*\)/);
   });

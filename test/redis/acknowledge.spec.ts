@@ -246,7 +246,7 @@ describe('acknowledge', () => {
   });
 
   it('waits for the disk with Redis 7.2 or later, and refuses to with an older one', async () => {
-    const server = await startRedis({ appendOnly: true });
+    const server = await startRedis({ appendOnly: true, args: ['--appendfsync', 'always'] });
     onTestFinished(() => server.stop());
     const { client } = clientOf(server);
     const version = /redis_version:(\d+)\.(\d+)/.exec(await connect(server).info('server'))!;

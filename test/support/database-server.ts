@@ -3,18 +3,18 @@ import { chownSync, readFileSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createConnection } from 'mysql2/promise';
+import { type Connection, createConnection } from 'mysql2/promise';
 import pg from 'pg';
 import { freePort, guard, until } from './redis-process.js';
 
 /** A database server of a test, on loopback only. It dies with the process of the test, however that ends. */
 export interface DatabaseServer {
   readonly port: number;
-  /** Ends it as a power failure would. Resolves when the process is gone. */
+  /** Ends it by kill -9. What was committed is there afterwards: the system has it, though perhaps not yet the disk. */
   kill(): Promise<void>;
   /** Starts it again, on the same port and data. Resolves when it answers. */
   start(): Promise<void>;
-  /** Ends it and removes its data. */
+  /** Removes its data. The next one that starts a server in this process gets this one: to make one takes seconds. */
   stop(): Promise<void>;
 }
 
@@ -26,9 +26,15 @@ interface Kind {
   install(dir: string, run: (program: string, args: string[]) => void): void;
   args(dir: string, port: number): string[];
   ping(port: number): Promise<void>;
+  /** Makes it as new: nobody is connected, and its database is empty. */
+  empty(port: number): Promise<void>;
 }
 
 const START_TIMEOUT_MS = 60_000;
+const CLOSE_TIMEOUT_MS = 2_000;
+
+/** Tests kill processes, and never the machine: a disk that is waited for at each commit proves nothing. */
+const UNSYNCED = ['fsync=off', 'full_page_writes=off'];
 
 /** Debian keeps the programs of PostgreSQL out of PATH. */
 function postgresProgram(name: string): string {
@@ -49,14 +55,50 @@ const POSTGRES: Kind = {
   user: 'postgres',
   install: (dir, run) =>
     run(postgresProgram('initdb'), ['-D', dir, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync']),
-  args: (dir, port) => ['-D', dir, '-p', String(port), '-h', '127.0.0.1', '-k', dir, '-c', 'max_connections=60'],
-  ping: async (port) => {
-    const client = new pg.Client({ host: '127.0.0.1', port, user: 'postgres', database: 'postgres' });
-    client.on('error', () => undefined);
-    await client.connect();
-    await client.end();
+  args: (dir, port) => [
+    '-D',
+    dir,
+    '-p',
+    String(port),
+    '-h',
+    '127.0.0.1',
+    '-k',
+    dir,
+    ...['max_connections=60', ...UNSYNCED].flatMap((setting) => ['-c', setting]),
+  ],
+  async ping(port) {
+    await onPostgres(port, 'postgres', []);
+  },
+  async empty(port) {
+    // Connections that are being closed: to be told of an end by the server is an error to some of them.
+    const isAlone = async (): Promise<boolean> =>
+      (await onPostgres(port, 'template1', [`SELECT 1 FROM pg_stat_activity WHERE datname = 'postgres'`])) === 0;
+    await until('nobody is connected', isAlone, CLOSE_TIMEOUT_MS).catch(() => undefined);
+    await onPostgres(port, 'template1', ['DROP DATABASE postgres WITH (FORCE)', 'CREATE DATABASE postgres']);
   },
 };
+
+/** Runs statements one after the other. Returns how many rows the last one has. */
+async function onPostgres(port: number, database: string, statements: readonly string[]): Promise<number> {
+  let rows = 0;
+  const client = new pg.Client({ host: '127.0.0.1', port, user: 'postgres', database });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    for (const statement of statements) rows = (await client.query(statement)).rowCount ?? 0;
+    return rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** The same for MariaDB, whose log is 96 MB otherwise. */
+const UNSYNCED_INNODB = [
+  '--innodb-flush-method=nosync',
+  '--innodb-flush-log-at-trx-commit=2',
+  '--skip-innodb-doublewrite',
+  '--innodb-log-file-size=16M',
+];
 
 const MARIADB: Kind = {
   name: 'mariadb-server',
@@ -70,6 +112,7 @@ const MARIADB: Kind = {
       `--user=${process.getuid?.() === 0 ? 'root' : ''}`,
       '--auth-root-authentication-method=normal',
       '--skip-test-db',
+      ...UNSYNCED_INNODB,
     ]),
   args: (dir, port) => [
     '--no-defaults',
@@ -81,14 +124,33 @@ const MARIADB: Kind = {
     `--socket=${join(dir, 'socket')}`,
     `--pid-file=${join(dir, 'pid')}`,
     '--innodb-buffer-pool-size=32M',
+    ...UNSYNCED_INNODB,
     ...(process.getuid?.() === 0 ? ['--user=root'] : []),
   ],
-  ping: async (port) => {
-    const connection = await createConnection({ host: '127.0.0.1', port, user: 'root' });
-    await connection.query('CREATE DATABASE IF NOT EXISTS test');
-    await connection.end();
-  },
+  ping: (port) =>
+    onMariadb(port, async (connection) => {
+      await connection.query('CREATE DATABASE IF NOT EXISTS test');
+    }),
+  empty: (port) =>
+    onMariadb(port, async (connection) => {
+      // An open transaction would hold up DROP.
+      const [others] = await connection.query(
+        `SELECT id FROM information_schema.processlist WHERE user = 'root' AND id <> CONNECTION_ID()`,
+      );
+      for (const { id } of others as { id: number }[]) await connection.query(`KILL ${id}`).catch(() => undefined);
+      await connection.query('DROP DATABASE test');
+      await connection.query('CREATE DATABASE test');
+    }),
 };
+
+async function onMariadb(port: number, work: (connection: Connection) => Promise<void>): Promise<void> {
+  const connection = await createConnection({ host: '127.0.0.1', port, user: 'root' });
+  try {
+    await work(connection);
+  } finally {
+    await connection.end();
+  }
+}
 
 /** Its database is `postgres`, its user `postgres`, without a password. */
 export const startPostgres = (): Promise<DatabaseServer> => startDatabase(POSTGRES);
@@ -96,7 +158,12 @@ export const startPostgres = (): Promise<DatabaseServer> => startDatabase(POSTGR
 /** Its database is `test`, its user `root`, without a password. */
 export const startMariadb = (): Promise<DatabaseServer> => startDatabase(MARIADB);
 
+/** Servers that run and that nobody uses. */
+const idle = new Map<Kind, Server[]>();
+
 async function startDatabase(kind: Kind): Promise<DatabaseServer> {
+  const used = idle.get(kind)?.pop();
+  if (used) return used;
   const identity = kind.user !== undefined && process.getuid?.() === 0 ? identityOf(kind.user) : undefined;
   const dir = await mkdtemp(join(tmpdir(), `${kind.name}-test-`));
   if (identity) chownSync(dir, identity.uid, identity.gid);
@@ -134,6 +201,7 @@ class Server implements DatabaseServer {
     let output = '';
     child.stderr.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4000)));
     child.unref();
+    (child.stderr as unknown as { unref(): void }).unref();
     const guardProcess = child.pid === undefined ? undefined : guard(child.pid, dir, true);
     let failure: Error | undefined;
     this.child = child;
@@ -170,8 +238,14 @@ class Server implements DatabaseServer {
   }
 
   async stop(): Promise<void> {
-    await this.kill();
-    await rm(this.dir, { recursive: true, force: true });
+    try {
+      if (!this.child) throw new Error('it was killed');
+      await this.kind.empty(this.port);
+      idle.set(this.kind, [...(idle.get(this.kind) ?? []), this]);
+    } catch {
+      await this.kill();
+      await rm(this.dir, { recursive: true, force: true });
+    }
   }
 }
 

@@ -6,7 +6,10 @@ import { type ServerProcess, freePort, launch, refusesPort, untilPong } from './
 export interface RedisOptions {
   /** Further redis-server arguments, after (and so over) ours: `['--maxmemory', '10mb']`. */
   args?: string[];
-  /** Every acknowledged write survives a SIGKILL. Default false: nothing is persisted. */
+  /**
+   * Every acknowledged write survives a SIGKILL, as the system has it before the reply. Nothing waits for the disk. Default false:
+   * nothing is persisted.
+   */
   appendOnly?: boolean;
   /** Default: a free one. */
   port?: number;
@@ -65,7 +68,7 @@ export class RedisProcess {
 }
 
 const persistence = (appendOnly: boolean | undefined): string[] =>
-  appendOnly ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
+  appendOnly ? ['--appendonly', 'yes', '--appendfsync', 'no'] : ['--appendonly', 'no'];
 
 /**
  * Starts a redis-server; a port taken by someone else in the meantime is exchanged for another one.

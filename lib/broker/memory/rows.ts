@@ -1,7 +1,7 @@
 import type { EnqueueRequest, EnqueueStatus } from '../broker.js';
 import type { Caused, LinkedRequest, LinksRole } from '../links.js';
 import type { ProducerRole } from '../producer.js';
-import type { Row, RowsRole } from '../rows.js';
+import { type Row, type RowsRole, SenderAheadError } from '../rows.js';
 import type { RepeatReply, RepeatRequest, UniquenessRole } from '../uniqueness.js';
 
 export class MemoryRows implements RowsRole {
@@ -14,8 +14,8 @@ export class MemoryRows implements RowsRole {
     private readonly uniqueness: Pick<UniquenessRole, 'enqueue'>,
   ) {}
 
-  async enqueue(queue: string, sender: string, rows: readonly Row[]): Promise<EnqueueStatus[]> {
-    const left = this.note(`plain\n${queue}\n${sender}`, rows);
+  async enqueue(queue: string, sender: string, rows: readonly Row[], given?: number): Promise<EnqueueStatus[]> {
+    const left = this.note('plain', queue, sender, rows, given);
     return withKnown<EnqueueStatus>(rows.length, 'enqueued', await this.producer.enqueue(queue, left));
   }
 
@@ -23,8 +23,9 @@ export class MemoryRows implements RowsRole {
     queue: string,
     sender: string,
     rows: readonly Row<LinkedRequest>[],
+    given?: number,
   ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }> {
-    const reply = await this.links.enqueue(queue, this.note(`linked\n${queue}\n${sender}`, rows));
+    const reply = await this.links.enqueue(queue, this.note('linked', queue, sender, rows, given));
     return { ...reply, statuses: withKnown<EnqueueStatus>(rows.length, 'enqueued', reply.statuses) };
   }
 
@@ -32,18 +33,27 @@ export class MemoryRows implements RowsRole {
     queue: string,
     sender: string,
     rows: readonly Row<RepeatRequest>[],
+    given?: number,
   ): Promise<Caused & { readonly statuses: readonly RepeatReply[] }> {
     const { replies, ...caused } = await this.uniqueness.enqueue(
       queue,
-      this.note(`repeats\n${queue}\n${sender}`, rows),
+      this.note('repeats', queue, sender, rows, given),
     );
     const statuses = withKnown(rows.length, { status: 'enqueued' }, replies as readonly RepeatReply[]);
     return { ...caused, statuses };
   }
 
   /** Returns what was not brought before. The work of a call is done in the same turn. */
-  private note<R extends EnqueueRequest>(name: string, rows: readonly Row<R>[]): R[] {
+  private note<R extends EnqueueRequest>(
+    kind: string,
+    queue: string,
+    sender: string,
+    rows: readonly Row<R>[],
+    given = Infinity,
+  ): R[] {
+    const name = `${kind}\n${queue}\n${sender}`;
     const highest = this.highest.get(name) ?? 0;
+    if (highest > given) throw new SenderAheadError(queue, sender, highest);
     const left = rows.filter(({ number }) => number > highest);
     if (left.length > 0) this.highest.set(name, left.at(-1)!.number);
     return left.map(({ request }) => request);

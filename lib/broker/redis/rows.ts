@@ -2,7 +2,7 @@ import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { EnqueueRequest, EnqueueStatus } from '../broker.js';
 import type { Caused, LinkedRequest } from '../links.js';
-import type { Row, RowsRole } from '../rows.js';
+import { type Row, type RowsRole, SenderAheadError } from '../rows.js';
 import type { RepeatReply, RepeatRequest } from '../uniqueness.js';
 import { persist, statusesOf } from './producer.js';
 import { nanoseconds } from './scripts/arguments.js';
@@ -44,8 +44,8 @@ export class RedisRows implements RowsRole {
     private readonly deps: RowsDeps,
   ) {}
 
-  async enqueue(queue: string, sender: string, rows: readonly Row[]): Promise<EnqueueStatus[]> {
-    const { statuses } = await once(rows, ENQUEUED, async (left) => {
+  async enqueue(queue: string, sender: string, rows: readonly Row[], given?: number): Promise<EnqueueStatus[]> {
+    const { statuses } = await once(rows, { queue, sender, given }, ENQUEUED, async (left) => {
       const reply = await this.create(queue, requestsOf(left), rangeOf(sender, left));
       return typeof reply === 'number' ? reply : { statuses: statusesOf(left.length, reply) };
     });
@@ -56,8 +56,9 @@ export class RedisRows implements RowsRole {
     queue: string,
     sender: string,
     rows: readonly Row<LinkedRequest>[],
+    given?: number,
   ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }> {
-    return once(rows, ENQUEUED, (left) =>
+    return once(rows, { queue, sender, given }, ENQUEUED, (left) =>
       this.deps.enqueueLinked(queue, requestsOf(left), rangeOf(linkedField(sender), left)),
     ).then((reply) => ({ parcels: [], ...reply }));
   }
@@ -66,8 +67,9 @@ export class RedisRows implements RowsRole {
     queue: string,
     sender: string,
     rows: readonly Row<RepeatRequest>[],
+    given?: number,
   ): Promise<Caused & { readonly statuses: readonly RepeatReply[] }> {
-    return once(rows, REPEAT_ENQUEUED, (left) =>
+    return once(rows, { queue, sender, given }, REPEAT_ENQUEUED, (left) =>
       this.deps.enqueueRepeats(queue, requestsOf(left), rangeOf(repeatsField(sender), left)),
     ).then((reply) => ({ parcels: [], ...reply }));
   }
@@ -93,6 +95,7 @@ const REPEAT_ENQUEUED: RepeatReply = { status: 'enqueued' };
 /** Leaves out rows that were brought before. Their statuses are unknown: they count as enqueued. */
 async function once<R extends EnqueueRequest, Status, Reply extends { readonly statuses: readonly Status[] }>(
   rows: readonly Row<R>[],
+  { queue, sender, given = Infinity }: { queue: string; sender: string; given: number | undefined },
   enqueued: Status,
   send: (left: readonly Row<R>[]) => Promise<Reply | number>,
 ): Promise<Omit<Partial<Reply>, 'statuses'> & { readonly statuses: Status[] }> {
@@ -101,6 +104,7 @@ async function once<R extends EnqueueRequest, Status, Reply extends { readonly s
     const reply = await send(left);
     const known = new Array<Status>(rows.length - left.length).fill(enqueued);
     if (typeof reply !== 'number') return { ...reply, statuses: known.concat(reply.statuses) };
+    if (reply > given) throw new SenderAheadError(queue, sender, reply);
     left = left.filter(({ number }) => number > reply);
   }
   return { statuses: new Array<Status>(rows.length).fill(enqueued) } as never;

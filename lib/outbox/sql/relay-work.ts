@@ -5,23 +5,26 @@ import { REMOVED } from './row-states.js';
 import { raw } from './statement.js';
 import { isOrderedId, newOrderedId, ORDERED, type Tables } from './tables.js';
 
+/** In characters, of which each has 4 bytes at most. */
+const LONGEST_ERROR = 10_000;
+
 /** What relays do in the database: each method is one transaction. */
 export class RelayWork {
   constructor(private readonly tables: Tables) {}
 
   *takeSender(owner: string, lease: number): Work<OwnedSender> {
-    const { sql, senders, now, skipLocked } = this.tables;
+    const { sql, senders, isFree, skipLocked } = this.tables;
     const [found] =
-      yield sql`SELECT id FROM ${senders} WHERE (owner = ${owner} OR owned_until < ${now}) AND id NOT LIKE ${`${ORDERED}%`}
+      yield sql`SELECT id FROM ${senders} WHERE (owner = ${owner} OR ${isFree}) AND id NOT LIKE ${`${ORDERED}%`}
             ORDER BY CASE WHEN owner = ${owner} THEN 0 ELSE 1 END, id LIMIT 1 ${skipLocked}`;
     if (found) return yield* this.own(String(found['id']), owner, lease);
     return yield* this.make(randomUUID(), owner, lease);
   }
 
   *takeOrdered(owner: string, lease: number): Work<OwnedSender | undefined> {
-    const { sql, senders, now, skipLocked, forUpdate } = this.tables;
+    const { sql, senders, isFree, skipLocked, forUpdate } = this.tables;
     const [found] = yield sql`SELECT id FROM ${senders} WHERE id LIKE ${`${ORDERED}-%`}
-            AND (owner = ${owner} OR owned_until < ${now}) ${skipLocked}`;
+            AND (owner = ${owner} OR ${isFree}) ${skipLocked}`;
     if (found) return yield* this.own(String(found['id']), owner, lease);
     const made = sql`SELECT id FROM ${senders} WHERE id LIKE ${`${ORDERED}-%`}`;
     if ((yield made).length > 0) return undefined;
@@ -32,9 +35,9 @@ export class RelayWork {
   }
 
   *takeOrphan(owner: string, lease: number): Work<OwnedSender | undefined> {
-    const { sql, senders, rows, now, skipLocked } = this.tables;
+    const { sql, senders, rows, isFree, skipLocked } = this.tables;
     const taken = raw(`SELECT 1 FROM ${rows.text} r WHERE r.sender = s.id AND r.state = 'taken'`);
-    const [found] = yield sql`SELECT s.id FROM ${senders} s WHERE s.owned_until < ${now} AND EXISTS (${taken})
+    const [found] = yield sql`SELECT s.id FROM ${senders} s WHERE ${isFree} AND EXISTS (${taken})
             ORDER BY s.id LIMIT 1 ${skipLocked}`;
     return found && (yield* this.own(String(found['id']), owner, lease));
   }
@@ -70,6 +73,14 @@ export class RelayWork {
     return only(sql`SELECT id FROM ${rows} WHERE state = 'new' AND queue NOT IN (${others(except)}) LIMIT 1`);
   }
 
+  *abandon(sender: string, owner: string): Work<void> {
+    const { sql, senders, rows, forUpdate } = this.tables;
+    const [own] = yield sql`SELECT id FROM ${senders} WHERE id = ${sender} AND owner = ${owner} ${forUpdate}`;
+    if (!own) return;
+    yield sql`UPDATE ${rows} SET ${this.tables.renewed}, sender = NULL, number = NULL WHERE sender = ${sender} AND state = 'taken'`;
+    yield sql`DELETE FROM ${senders} WHERE id = ${sender}`;
+  }
+
   *purge(age: number, limit: number): Work<number> {
     const { sql, rows, skipLocked } = this.tables;
     const found =
@@ -83,7 +94,7 @@ export class RelayWork {
     const { sql, senders } = this.tables;
     const until = this.tables.until(lease);
     yield sql`INSERT INTO ${senders} (id, number, owner, owned_until) VALUES (${id}, 0, ${owner}, ${until})`;
-    return { id, rows: [] };
+    return { id, number: 0, rows: [] };
   }
 
   /** The sender, now the owner's, and its rows that are not ended. */
@@ -92,7 +103,8 @@ export class RelayWork {
     yield sql`UPDATE ${senders} SET owner = ${owner}, owned_until = ${this.tables.until(lease)} WHERE id = ${id}`;
     const found =
       yield sql`SELECT id, number, queue, message, details FROM ${rows} WHERE sender = ${id} AND state = 'taken' ORDER BY number`;
-    return { id, rows: found.map(readRow) };
+    const [sender] = yield sql`SELECT number FROM ${senders} WHERE id = ${id}`;
+    return { id, number: Number(sender!['number']), rows: found.map(readRow) };
   }
 
   private *end(sender: string, ended: readonly EndedRow[]): Work<void> {
@@ -105,9 +117,9 @@ export class RelayWork {
       else byEnd.set(name, [row]);
     }
     for (const group of byEnd.values()) {
-      const { state, error = null } = group[0]!;
+      const { state, error } = group[0]!;
       const ids = group.map(({ id }) => String(id));
-      yield sql`UPDATE ${rows} SET state = ${state satisfies EndState}, error = ${error}, ended_at = ${now}
+      yield sql`UPDATE ${rows} SET state = ${state satisfies EndState}, error = ${storable(error)}, ended_at = ${now}
             WHERE id IN (${ids}) AND sender = ${sender} AND state = 'taken'`;
     }
   }
@@ -126,6 +138,10 @@ export class RelayWork {
     return found.map((row) => readRow({ ...row, number: Number(row['id']) + offset }));
   }
 }
+
+/** MySQL has 64 KB for it, and PostgreSQL no character 0: a row whose end cannot be noted would hold up all others. */
+const storable = (error: string | undefined): string | null =>
+  error?.slice(0, LONGEST_ERROR).replaceAll('\0', '�') ?? null;
 
 /** No queue has an empty name. */
 const others = (except: readonly string[]): readonly string[] => (except.length > 0 ? except : ['']);

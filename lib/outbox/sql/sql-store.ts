@@ -114,6 +114,10 @@ export class SqlStore implements OutboxStore {
     await this.do(this.relay.release(sender, owner));
   }
 
+  abandon(sender: string, owner: string): Promise<void> {
+    return this.do(this.relay.abandon(sender, owner));
+  }
+
   async hasNew(except: readonly string[]): Promise<boolean> {
     return (await this.do(this.relay.hasNew(except))).length > 0;
   }

@@ -43,6 +43,12 @@ export class Tables {
     return { text: this.dialect.insertIfAbsent(into), values: [] };
   }
 
+  /** Follows WHERE: the owner is gone. A lease that ends so late was written by a clock that was ahead. */
+  get isFree(): Raw {
+    const { now } = this;
+    return raw(`(owned_until < ${now.text} OR owned_until > ${this.until(LONGEST_LEASE_MS).text})`);
+  }
+
   /** @param milliseconds from now */
   until(milliseconds: number): Raw {
     return raw(`${this.now.text} + ${micros(milliseconds)}`);
@@ -53,5 +59,8 @@ export class Tables {
     return raw(`${this.now.text} - ${micros(milliseconds)}`);
   }
 }
+
+/** Far longer than any lease: half a minute. */
+const LONGEST_LEASE_MS = 600_000;
 
 const micros = (milliseconds: number): string => String(Math.round(milliseconds * 1000));

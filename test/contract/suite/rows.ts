@@ -57,6 +57,21 @@ export function exerciseRows(it: DriverTest): void {
       expect((await driver.queue('mail')).pending).toEqual(['m']);
     });
 
+    it('are refused when the queue has a number that their database has not given, and nothing is done', async ({
+      driver,
+    }) => {
+      const { broker } = driver;
+      await broker.rows.enqueue('default', 's', rows(7));
+      expect(await broker.rows.enqueue('default', 's', rows(6), 7)).toEqual(['enqueued']);
+      await expect(broker.rows.enqueue('default', 's', rows(5, 6), 6)).rejects.toThrow(
+        'queue "default" has got row number 7 of the sender "s", which its database knows nothing of',
+      );
+      expect(await pending(driver)).toEqual(['row-7']);
+      const one = { number: 9, request: repeat('once', 'a', { lock: 'one' }) };
+      await broker.rows.enqueueRepeats('default', 's', [one], 9);
+      await expect(broker.rows.enqueueRepeats('default', 's', [{ ...one, number: 8 }], 8)).rejects.toThrow('number 9');
+    });
+
     it('have numbers beyond 53 bits of milliseconds: microseconds since the epoch', async ({ driver }) => {
       const { broker } = driver;
       await broker.rows.enqueue('default', 's', rows(1_800_000_000_000_001));
