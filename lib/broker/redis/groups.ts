@@ -52,7 +52,7 @@ interface Way {
 
 /**
  * Groups and their aggregation, over the connection `consume`. Over `produce`, which waits for
- * Redis, what creates the aggregated task; over `monitor` the searches for damage.
+ * Redis, what reads a claimed set, and what creates the aggregated task; over `monitor` the searches for damage.
  */
 export class RedisGroups implements GroupsRole {
   /** By queue: where a call stopped that found more groups than it was to claim. */
@@ -99,7 +99,9 @@ export class RedisGroups implements GroupsRole {
     const { taskPrefix } = this.keyspace.queue(set.queue);
     const read = new LeasedTasks(set.queue);
     for (let from = 0; ; from += MAX_TASKS_PER_CALL) {
-      const reply = await this.run('readSet', [set.key], [taskPrefix, String(from), String(MAX_TASKS_PER_CALL)]);
+      const argv = [taskPrefix, String(from), String(MAX_TASKS_PER_CALL)];
+      // If a lost connection made it fail, the set would go back two minutes later.
+      const reply = await persist(() => this.scripts.run('produce', 'readSet', [set.key], argv));
       const [seen, packed] = reply as [number, Buffer];
       const reader = new PackedReader(packed);
       while (reader.more()) read.add(reader.text(), set.deadline, reader);
