@@ -47,6 +47,15 @@ export interface CostCorrection {
 /** How long a request for a token is known, in milliseconds. */
 export const TOKEN_REQUEST_MS = 3_000;
 
+/** A millisecond of the store, about. */
+export const WAITLISTS_AT_ONCE = 1_000;
+
+export interface WaitlistPage {
+  readonly names: readonly string[];
+  /** '' when there are no more. */
+  readonly cursor: string;
+}
+
 /** A token gets another name. */
 export interface TokenMove {
   readonly from: string;
@@ -100,6 +109,12 @@ export interface LimitingRole {
    * task that was run, archived or deleted meanwhile has lost its position.
    */
   wakeWaiting(queue: string, waitlist: string, count: number): Promise<{ woken: number; left: number }>;
-  /** The waitlists of a queue in which tasks wait, or may wait: `wakeWaiting` tells. */
-  usedWaitlists(queue: string): Promise<readonly string[]>;
+  /**
+   * The waitlists of a queue in which tasks wait, or may wait: `wakeWaiting` tells. About WAITLISTS_AT_ONCE of them; one may come twice.
+   *
+   * @param cursor where the call before has stopped; '' to begin
+   */
+  findWaitlists(queue: string, cursor: string): Promise<WaitlistPage>;
+  /** Those of these waitlists in which tasks wait, or may wait. */
+  usedWaitlists(queue: string, waitlists: readonly string[]): Promise<readonly string[]>;
 }

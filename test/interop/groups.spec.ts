@@ -55,6 +55,30 @@ describeWithGo('groups', () => {
     expect(await interop.raw.keys(`asynq:{${queue}}:unique:part:*`)).toHaveLength(by === 'ours' ? 0 : 4);
   });
 
+  it('has each task in one aggregate where both look for them, and Redis reports to ours which of many groups change', async () => {
+    const queue = interop.queue();
+    const fill = async (round: number): Promise<string[]> => {
+      const lines = Array.from({ length: 300 }, (_, n) => `${round}:${n}`);
+      const add = (line: string, n: number) =>
+        interop[n % 2 ? 'go' : 'ours'].enqueue({
+          type: 'part',
+          queue,
+          group: `user:${line.split(':')[1]}`,
+          payload: Buffer.from(line),
+        });
+      await Promise.all(lines.map(add));
+      return lines;
+    };
+    const lines = await fill(0);
+    await interop.serve(interop.ours, queue, { ...AGGREGATE, groupGracePeriod: 3_000 });
+    await interop.until(async () => expect(await interop.raw.call('CLIENT', 'LIST')).toMatch(/ flags=\S*B/));
+    await interop.serve(interop.go, queue, { ...AGGREGATE, groupGracePeriod: 2_000 });
+    for (let round = 1; round <= 4; round++) lines.push(...(await fill(round)));
+    await untilEmpty(interop, queue);
+    const all = [...ranBy(interop.go, queue), ...ranBy(interop.ours, queue)];
+    expect(all.flat().sort()).toEqual(lines.sort());
+  });
+
   it('keeps to the same greatest size on both sides', async () => {
     for (const by of ['go', 'ours'] as const) {
       const queue = interop.queue();

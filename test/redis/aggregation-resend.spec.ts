@@ -64,3 +64,19 @@ describe('a set whose finishing call gets no reply', () => {
     expect(await driver.redis.keys('asynq:{default}:*')).toEqual([]);
   });
 });
+
+it('a set is read again when the connection is lost before its reply has come', async ({ driver }) => {
+  const proxy = await startProxy(driver.server.port);
+  const broker = driver.open(proxy.port);
+  const policy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
+  await broker.producer.enqueue('default', [request({ id: 'part', groupKey: 'g' })]);
+  const { sets } = await broker.groups.claimDueSets('default', () => policy, 1);
+  await broker.groups.readSet(sets[0]!); // Redis knows the script
+  const calls = async () => Number(/^cmdstat_zrange:calls=(\d+)/m.exec(await driver.redis.info('commandstats'))?.[1]);
+  const before = await calls();
+  proxy.holdReplies();
+  const read = broker.groups.readSet(sets[0]!);
+  await expect.poll(calls).toBeGreaterThan(before);
+  proxy.cut();
+  expect((await read).tasks).toMatchObject([{ id: 'part' }]);
+});

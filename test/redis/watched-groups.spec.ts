@@ -133,6 +133,20 @@ describe('groups that are watched', () => {
     await watch.close();
   });
 
+  it('are watched though each look has found as many that are due as it may claim', async () => {
+    const rig = await setUp({}, 150);
+    const requests = Array.from({ length: 450 }, (_, n) => request({ groupKey: `full:${n % 150}` }));
+    await rig.broker.producer.enqueue('default', requests);
+    await rig.watch.close();
+    await vi.waitFor(async () => expect(await hears(rig.client)).toBe(false));
+    const watch = rig.broker.groups.watchGroups('default');
+    for (let claimed = 0; claimed < 120; claimed += 10) {
+      expect((await rig.broker.groups.claimDueSets('default', () => POLICY, 10, watch)).sets).toHaveLength(10);
+    }
+    await vi.waitFor(async () => expect(await hears(rig.client)).toBe(true));
+    await watch.close();
+  });
+
   it('are found when another client fills one, or makes a new one', async () => {
     const rig = await following();
     await join(rig, 'user:7', ['a', 'b']);

@@ -7,6 +7,8 @@ import {
   type TakenStarts,
   TOKEN_REQUEST_MS,
   type TokenMove,
+  type WaitlistPage,
+  WAITLISTS_AT_ONCE,
 } from '../limiting.js';
 import type { TokenHolder } from '../obstacles.js';
 import type { MemoryState } from './memory-state.js';
@@ -99,9 +101,18 @@ export class MemoryLimiting implements LimitingRole {
     return this.state.change(queue, (store, now) => wakeWaiting(store, waitlist, count, now));
   }
 
-  async usedWaitlists(queue: string): Promise<readonly string[]> {
-    return this.state.change(queue, (store) =>
-      [...store.waitlists].filter(([, waitlist]) => waitlist.size > 0).map(([name]) => name),
+  /** The cursor is a place among the names: one may be passed over when others before it are gone. The next search finds it. */
+  async findWaitlists(queue: string, cursor: string): Promise<WaitlistPage> {
+    return this.state.change(queue, ({ waitlists }) => {
+      const used = [...waitlists].filter(([, waitlist]) => waitlist.size > 0).map(([name]) => name);
+      const [from, end] = [Number(cursor), Number(cursor) + WAITLISTS_AT_ONCE];
+      return { names: used.slice(from, end), cursor: end < used.length ? String(end) : '' };
+    });
+  }
+
+  async usedWaitlists(queue: string, names: readonly string[]): Promise<readonly string[]> {
+    return this.state.change(queue, ({ waitlists }) =>
+      names.filter((name) => (waitlists.get(wellFormed(name))?.size ?? 0) > 0),
     );
   }
 

@@ -5,8 +5,8 @@ import { SortedSet } from '../sorted-set.js';
 import { type GroupCheck, type GroupLook, checksOf, inSteps, type LookOptions } from './group-claims.js';
 import { GROUP_SCAN_COUNT, type GroupSearch } from './group-search.js';
 
-/** More groups are not remembered: a hundred thousand take a process some 20 MB. */
-export const MOST_GROUPS = 100_000;
+/** More groups are not remembered: a million take a process some 200 MB. */
+const MOST_GROUPS = 1_000_000;
 /** How often a page of the list is looked at all the same, in milliseconds: should a notice ever get lost. */
 const PAGE_INTERVAL_MS = 20_000;
 /** How long changes may wait while more groups are due than can be claimed. */
@@ -37,13 +37,17 @@ export class GroupIndex {
   /** The keys of sets that were claimed here, the last ones: most of what is heard while groups are claimed. */
   private readonly ownSets = new Set<string>();
 
-  constructor(private readonly deps: GroupIndexDeps) {
+  /** @param most how many groups are remembered */
+  constructor(
+    private readonly deps: GroupIndexDeps,
+    private readonly most = MOST_GROUPS,
+  ) {
     this.search = deps.search();
   }
 
   /** Whether it would have to remember too many. */
   get isFull(): boolean {
-    return this.dues.size + this.heard.size > MOST_GROUPS;
+    return this.dues.size > this.most;
   }
 
   /** A key that begins like those of groups has changed: it may be one, or a claimed set. */
@@ -62,21 +66,20 @@ export class GroupIndex {
       await this.lookAtChanged(policyOf, now);
     }
     const sets = this.isFull ? [] : await this.claimDue(policyOf, limit, now);
-    const next = this.dues.first()?.score;
+    const next = this.hasReadAll ? this.dues.first()?.score : now;
     if (sets.length >= limit) return { sets, nextDue: now };
     return { sets, nextDue: next === undefined ? undefined : Math.max(next, now) };
   }
 
-  /** All of it at first, then a page now and then. */
+  /** All of it at first, unless it is too long, then a page now and then. */
   private async readList(policyOf: PolicyOf, now: number): Promise<void> {
     const time = this.deps.clock.elapsed();
     if (this.hasReadAll && time < this.nextPageAt) return;
     do {
       const page = await this.search.page();
-      if (!page) break;
-      await this.learn(checksOf(page, policyOf), { limit: 0, now });
+      if (page) await this.learn(checksOf(page, policyOf), { limit: 0, now });
+      else this.hasReadAll = true;
     } while (!this.hasReadAll && !this.isFull);
-    this.hasReadAll = true;
     this.nextPageAt = time + PAGE_INTERVAL_MS;
     if (this.search.ended) this.search = this.deps.search();
   }

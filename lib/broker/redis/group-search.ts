@@ -12,6 +12,8 @@ export class GroupSearch {
   private names: readonly string[] = [];
   /** `undefined`: the last page has been read. */
   private cursor: string | undefined = '0';
+  /** How many groups its user has looked at, in all calls. */
+  seen = 0;
 
   /** @param groups the key of the list */
   constructor(

@@ -52,7 +52,7 @@ interface Way {
 
 /**
  * Groups and their aggregation, over the connection `consume`. Over `produce`, which waits for
- * Redis, what creates the aggregated task; over `monitor` the searches for damage.
+ * Redis, what reads a claimed set, and what creates the aggregated task; over `monitor` the searches for damage.
  */
 export class RedisGroups implements GroupsRole {
   /** By queue: where a call stopped that found more groups than it was to claim. */
@@ -99,7 +99,9 @@ export class RedisGroups implements GroupsRole {
     const { taskPrefix } = this.keyspace.queue(set.queue);
     const read = new LeasedTasks(set.queue);
     for (let from = 0; ; from += MAX_TASKS_PER_CALL) {
-      const reply = await this.run('readSet', [set.key], [taskPrefix, String(from), String(MAX_TASKS_PER_CALL)]);
+      const argv = [taskPrefix, String(from), String(MAX_TASKS_PER_CALL)];
+      // If a lost connection made it fail, the set would go back two minutes later.
+      const reply = await persist(() => this.scripts.run('produce', 'readSet', [set.key], argv));
       const [seen, packed] = reply as [number, Buffer];
       const reader = new PackedReader(packed);
       while (reader.more()) read.add(reader.text(), set.deadline, reader);
@@ -220,11 +222,15 @@ export class RedisGroups implements GroupsRole {
     const way: Way = { queue, policyOf, limit, claimed, pages: Infinity, stopped: this.searches };
     const stopped = limit > 0 ? this.searches.get(queue) : undefined;
     this.searches.delete(queue);
-    if (stopped) await this.claimAlong(stopped, way);
+    if (stopped) {
+      await this.claimAlong(stopped, way);
+      watched?.hasSeen(stopped.seen);
+    }
     if (limit > 0 && claimed.size >= limit) return reply(claimed, floorSeconds(this.clock.now()));
     // From the start: the rest of a search does not know when the groups before it are due.
-    const { seen, nextDue } = await this.claimAlong(this.search(queue), way);
-    watched?.hasSeen(seen);
+    const search = this.search(queue);
+    const nextDue = await this.claimAlong(search, way);
+    watched?.hasSeen(search.seen);
     return reply(claimed, nextDue);
   }
 
@@ -232,15 +238,15 @@ export class RedisGroups implements GroupsRole {
    * Claims sets along a search. At the limit, or after so many pages, the search is kept for the next call: to begin again would check
    * the same groups at each call.
    *
-   * @returns how many groups it came to, and when the next of them is due
+   * @returns when the next of the groups that it came to is due
    */
-  private async claimAlong(search: GroupSearch, way: Way): Promise<{ seen: number; nextDue: number | undefined }> {
+  private async claimAlong(search: GroupSearch, way: Way): Promise<number | undefined> {
     const { queue, policyOf, limit, claimed, stopped } = way;
     const now = floorSeconds(this.clock.now());
-    let [seen, pages, next] = [0, 0, Infinity];
+    let [pages, next] = [0, Infinity];
     for await (const names of search.pages()) {
       let checks = checksOf(names, policyOf);
-      seen += checks.length;
+      search.seen += checks.length;
       // A search may come to a group twice, and a call claims one set per group.
       checks = checks.filter(({ group }) => !claimed.has(group));
       while (checks.length > 0 && (limit === 0 || claimed.size < limit)) {
@@ -253,11 +259,12 @@ export class RedisGroups implements GroupsRole {
       const isAtLimit = limit > 0 && claimed.size >= limit;
       if (!isAtLimit && ++pages < way.pages) continue;
       search.putBack(checks.map(({ group }) => group));
+      search.seen -= checks.length;
       if (search.ended) break;
       stopped.set(queue, search);
-      return { seen, nextDue: now }; // not all were checked
+      return now; // not all were checked
     }
-    return { seen, nextDue: next === Infinity ? undefined : next };
+    return next === Infinity ? undefined : next;
   }
 
   private search(queue: string): GroupSearch {

@@ -6,6 +6,8 @@ import {
   type StartLimit,
   TOKEN_REQUEST_MS,
   type TokenMove,
+  type WaitlistPage,
+  WAITLISTS_AT_ONCE,
 } from '../limiting.js';
 import { nanoseconds, requireSeconds } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
@@ -89,8 +91,20 @@ export class RedisLimiting implements LimitingRole {
     return { woken, left };
   }
 
-  usedWaitlists(queue: string): Promise<readonly string[]> {
+  async findWaitlists(queue: string, cursor: string): Promise<WaitlistPage> {
     const { waitlists } = this.keyspace.queue(queue);
-    return this.connections.run('monitor', 'SMEMBERS', (client) => client.smembers(waitlists));
+    const [next, names] = await this.connections.run('monitor', 'SSCAN', (client) =>
+      client.sscan(waitlists, cursor || '0', 'COUNT', WAITLISTS_AT_ONCE),
+    );
+    return { names, cursor: next === '0' ? '' : next };
+  }
+
+  async usedWaitlists(queue: string, names: readonly string[]): Promise<readonly string[]> {
+    if (names.length === 0) return [];
+    const { waitlists } = this.keyspace.queue(queue);
+    const used = await this.connections.run('monitor', 'SMISMEMBER', (client) =>
+      client.smismember(waitlists, ...names),
+    );
+    return names.filter((_, index) => used[index] === 1);
   }
 }

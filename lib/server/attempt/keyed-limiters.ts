@@ -9,6 +9,8 @@ import type { LimiterDeps } from './waitlist.js';
 
 /** Limiters that nobody uses are looked for when there are this many more than twice what was left the last time. */
 const MAX_UNUSED = 1_000;
+/** Keys that are known only because tasks wait: no more looks for room than theirs can be had in ten seconds. Each takes some 4 KB. */
+const MAX_IDLE = 2_000;
 
 /** The limiters of one scope whose limits hold per key: one for each key that runs, or is known to wait, here. */
 export class KeyedLimiters {
@@ -47,6 +49,31 @@ export class KeyedLimiters {
   named(waitlist: string): Limiter | undefined {
     const prefix = scopeOfKey(this.scope, '');
     return waitlist.startsWith(prefix) ? this.limiterOf(waitlist.slice(prefix.length)) : undefined;
+  }
+
+  /** Whether a waitlist is of a key of this scope of which nothing is known here. */
+  isNew(waitlist: string): boolean {
+    const prefix = scopeOfKey(this.scope, '');
+    return waitlist.startsWith(prefix) && !this.byKey.has(waitlist.slice(prefix.length));
+  }
+
+  /**
+   * How many more keys may become known by a search. With too many, those that have had their look for room are forgotten, and what comes
+   * after the first of the others: searches find them again.
+   */
+  makeRoom(): number {
+    const idle = [...this.byKey].filter(([, { isIdle }]) => isIdle);
+    if (idle.length < MAX_IDLE) return MAX_IDLE - idle.length;
+    let kept = 0;
+    for (const [key, limiter] of idle) {
+      if (kept < MAX_IDLE && !limiter.hasLooked) {
+        kept++;
+        continue;
+      }
+      limiter.close();
+      this.byKey.delete(key);
+    }
+    return MAX_IDLE - kept;
   }
 
   /** Those that are in use; the others are forgotten. */

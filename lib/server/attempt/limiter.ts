@@ -115,13 +115,25 @@ export class Limiter implements RateUser, Room, SpareUser {
 
   /** Whether it counts tasks, or knows of some that wait; or has to remember when there is room. */
   get isUsed(): boolean {
+    return this.isBusy || this.waitlist.isUsed || this.opensIn > 0;
+  }
+
+  /** Whether it knows of tasks that wait, and of no others. */
+  get isIdle(): boolean {
+    return this.isWaiting && !this.isBusy;
+  }
+
+  /** Whether it has looked for room, and will again later. */
+  get hasLooked(): boolean {
+    return this.waitlist.hasLooked;
+  }
+
+  private get isBusy(): boolean {
     return (
       this.inside.size > 0 ||
       this.ended.length > 0 ||
       this.deciding ||
-      this.waitlist.isUsed ||
       this.hasSuccessors ||
-      this.opensIn > 0 ||
       this.tokens?.isUsed === true
     );
   }

@@ -9,6 +9,7 @@ import { Limiter } from './limiter.js';
 import { StartAllowance } from './start-allowance.js';
 import { type HeldClaim, HeldClaims } from './held-claims.js';
 import { Looks } from './looks.js';
+import { type KnownWaitlists, WaitlistSearch } from './waitlist-search.js';
 import type { LimiterDeps } from './waitlist.js';
 
 /** Of more types it is not remembered that tasks were deferred: each is claimed, and deferred. */
@@ -24,6 +25,7 @@ export class Limiters {
   private readonly deps: LimiterDeps;
   /** The limiters of types of which tasks were deferred; not those per key. */
   private readonly deferred = new Map<string, Limiter>();
+  private readonly search: WaitlistSearch;
 
   /**
    * @throws InvalidHandlerError for wrong limits, or handlers that share a scope and differ in
@@ -33,6 +35,7 @@ export class Limiters {
     const { clock, broker, listener } = given;
     const held = new HeldClaims((queue, wanted) => listener.heldWanted(queue, wanted));
     const deps = (this.deps = { ...given, held, looks: new Looks(clock, listener, held) });
+    this.search = new WaitlistSearch(broker.limiting);
     this.allowance = new StartAllowance(clock, broker.limiting.firstAllowance);
     for (const entry of entries) {
       if (!entry.limits) continue;
@@ -112,11 +115,13 @@ export class Limiters {
 
   /** One pass. Tokens are extended though a queue cannot be asked what waits in it. */
   async runOnce(): Promise<number> {
-    const { broker, queues } = this.deps;
+    const { queues } = this.deps;
+    const rooms = [...this.byScope.values()].map((one) => (one instanceof KeyedLimiters ? one.makeRoom() : Infinity));
     const used = new Set(this.all());
     const waiting = new Map<Limiter, string[]>();
+    const [known, room] = [this.known(), { left: Math.min(...rooms) }];
     const search = async (queue: string) => {
-      for (const waitlist of await broker.limiting.usedWaitlists(queue)) {
+      for (const waitlist of await this.search.find(queue, known, room)) {
         for (const limiter of this.servesOf(waitlist)) waiting.set(limiter, [...(waiting.get(limiter) ?? []), queue]);
       }
     };
@@ -156,10 +161,20 @@ export class Limiters {
   private async findWaiting(): Promise<void> {
     const { broker, queues } = this.deps;
     for (const queue of queues.names()) {
-      for (const waitlist of await broker.limiting.usedWaitlists(queue)) {
-        for (const limiter of this.servesOf(waitlist)) limiter.queued(queue);
-      }
+      let cursor = '';
+      do {
+        const page = await broker.limiting.findWaitlists(queue, cursor);
+        for (const waitlist of page.names) for (const limiter of this.servesOf(waitlist)) limiter.queued(queue);
+        ({ cursor } = page);
+      } while (cursor !== '');
     }
+  }
+
+  private known(): KnownWaitlists {
+    const limiters = [...this.byScope.values()];
+    const keyed = limiters.filter((one) => one instanceof KeyedLimiters);
+    const names = limiters.filter((one) => one instanceof Limiter).map(({ scope }) => scope);
+    return { names, isNew: (waitlist) => keyed.some((one) => one.isNew(waitlist)) };
   }
 
   private *all(): Iterable<Limiter> {

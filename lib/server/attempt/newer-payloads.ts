@@ -62,8 +62,7 @@ export class NewerPayloads {
   async runOnce(): Promise<number> {
     let found = false;
     for (const queue of this.deps.queues.names()) {
-      const used = new Set(await this.deps.broker.limiting.usedWaitlists(queue));
-      const waitlists = this.types.map(newerWaitlist).filter((waitlist) => used.has(waitlist));
+      const waitlists = await this.deps.broker.limiting.usedWaitlists(queue, this.types.map(newerWaitlist));
       for (const waitlist of waitlists) if (await this.wake(queue, waitlist)) found = true;
     }
     this.interval = found ? MIN_SEARCH_INTERVAL_MS : Math.min(2 * this.interval, MAX_SEARCH_INTERVAL_MS);

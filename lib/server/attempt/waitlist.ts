@@ -186,6 +186,11 @@ export class Waitlist implements Looker {
     return this.waiting.size > 0;
   }
 
+  /** Whether it has looked for room, and will again later. */
+  get hasLooked(): boolean {
+    return this.probeTimer !== undefined;
+  }
+
   close(): void {
     this.closed = true;
     this.stopTimer();

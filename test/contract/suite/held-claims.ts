@@ -41,7 +41,7 @@ export function exerciseHeldClaims(it: DriverTest): void {
       expect(reply.held).toEqual(new Map([['limit', { claimed: 1, left: 0 }]]));
       await driver.settle(...reply.tasks.map(done));
       expect(await driver.queue()).toMatchObject({ pending: [], active: [], lease: [], retry: [], processed: 2 });
-      expect(await driver.broker.limiting.usedWaitlists('default')).toEqual([]);
+      expect(await driver.broker.limiting.findWaitlists('default', '')).toEqual({ names: [], cursor: '' });
     });
 
     it('are as many as are wanted of each, and in all', async ({ driver }) => {

@@ -378,7 +378,12 @@ export function exerciseLimiting(it: DriverTest): void {
 
     it('are in a waitlist that is known to be used, until the last one was woken', async ({ driver }) => {
       const { limiting } = driver.broker;
-      const used = async (queue = 'default') => [...(await limiting.usedWaitlists(queue))].sort();
+      const used = async (queue = 'default') => {
+        const { names, cursor } = await limiting.findWaitlists(queue, '');
+        const sorted = names.toSorted();
+        expect([await limiting.usedWaitlists(queue, [...sorted, 'none']), cursor]).toEqual([sorted, '']);
+        return sorted;
+      };
       expect(await used()).toEqual([]);
       for (const waitlist of ['one', 'one', 'ü {b}:c']) {
         await driver.add();

@@ -62,7 +62,7 @@ describe('limits of a handler', () => {
   it('cost one look a queue while nothing waits, however many there are', async () => {
     const clock = manualClock();
     const broker = new MemoryBroker(clock);
-    const used = vi.spyOn(broker.limiting, 'usedWaitlists');
+    const used = vi.spyOn(broker.limiting, 'findWaitlists');
     const woken = vi.spyOn(broker.limiting, 'wakeWaiting');
     const handlers = Array.from({ length: 50 }, (_, index) => {
       return { pattern: `narrow ${index}`, handle: () => undefined, limits: { globalConcurrency: 1 } };
@@ -253,7 +253,7 @@ describe('limits of a handler', () => {
     const { tasks } = await rig.memory.consumer.exchange('b', { settle: [], take: 1 });
     const settle = [{ kind: 'wait', lease: tasks[0]!.lease, waitlist: 'narrow' }] as const;
     await rig.memory.consumer.exchange('b', { settle, take: 0 });
-    vi.spyOn(rig.memory.limiting, 'usedWaitlists').mockResolvedValueOnce([]); // the first pass
+    vi.spyOn(rig.memory.limiting, 'findWaitlists').mockResolvedValueOnce({ names: [], cursor: '' }); // the first pass
     vi.spyOn(rig.memory.maintenance, 'forward').mockResolvedValue({ moved: 0, nextDue: undefined });
     await rig.server.start();
     await pass(clock, 5_000);

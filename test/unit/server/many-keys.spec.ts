@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { MemoryBroker } from '../../../lib/broker/memory/memory-broker.js';
 import type { ManualClock } from '../../../lib/clock.js';
+import { KeyedLimiters } from '../../../lib/server/attempt/keyed-limiters.js';
 import { Server } from '../../../lib/server/server.js';
 import type { TaskLimits } from '../../../lib/task/limits.js';
 import { request } from '../../support/messages.js';
@@ -108,6 +109,40 @@ describe('limitBy with many keys', () => {
     expect(mostAtATime()).toBe(1);
     expect(mostTokens).toBeGreaterThanOrEqual(3 * slots);
     expect(mostTokens).toBeLessThanOrEqual(3 * 3 * slots); // all of tasks that have ended together may be on their way back
+  });
+
+  it('knows few of many keys that wait at a time, and comes to all', async () => {
+    const [keys, limits] = [6_000, { globalConcurrency: 1 }];
+    const { broker, clock, started, start } = await fleet(limits, { keys, each: 1 });
+    for (let left = keys; left > 0;) {
+      const { tasks } = await broker.consumer.exchange('default', { settle: [], take: 500 });
+      left -= tasks.length;
+      const settle = tasks.map(({ lease, message }) => ({
+        kind: 'wait' as const,
+        lease,
+        waitlist: `sync:${message.payload.toString()}`,
+      }));
+      await broker.consumer.exchange('default', { settle, take: 0 });
+    }
+    const scopes = Array.from({ length: keys }, (_, index) => `sync:k${index}`);
+    const until = Math.floor(clock.now() / 1000) + 3_600;
+    for (const scope of scopes) await broker.limiting.acquireTokens(scope, 1, until, ['other']);
+    const looks = vi.spyOn(broker.limiting, 'acquireTokens');
+    const passes = vi.spyOn(KeyedLimiters.prototype, 'makeRoom');
+    await start(1);
+    let most = 0;
+    for (let seconds = 0; seconds < 15; seconds++) {
+      await pass(clock, 1_000);
+      most = Math.max(most, [...(passes.mock.contexts[0] as KeyedLimiters).used()].length);
+    }
+    expect(most).toBeGreaterThanOrEqual(2_000);
+    expect(most).toBeLessThan(4_000);
+    expect(new Set(looks.mock.calls.map(([scope]) => scope)).size).toBeGreaterThan(2_500); // 200 a second
+    expect(started).toEqual([]);
+    for (const scope of scopes) await broker.limiting.releaseTokens(scope, ['other']);
+    await pass(clock, 30_000);
+    expect(new Set(started).size).toBe(keys);
+    expect(started).toHaveLength(keys);
   });
 
   it('wakes each task about once when rates have room again, however many servers know of it', async () => {
