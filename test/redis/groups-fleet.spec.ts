@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { decodeTaskMessage } from '../../lib/wire/codec.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { request, uniqueId } from '../support/messages.js';
+import { compiled } from '../support/programs.js';
 import { clientsOf, connectionsTo, observe, ownServer } from './support.js';
 
 vi.setConfig({ testTimeout: 600_000 });
@@ -32,12 +32,9 @@ class Member {
   errors = '';
   readonly process: ChildProcess;
 
-  constructor(port: number) {
+  constructor(program: string, port: number) {
     const times = { groupGracePeriod: `${GRACE_SECONDS}s`, groupMaxDelay: `${MAX_DELAY_SECONDS}s` };
-    const program = ['../support/run-ts.mjs', './groups-process.ts'].map((file) =>
-      fileURLToPath(new URL(file, import.meta.url)),
-    );
-    const args = [...program, JSON.stringify({ host: '127.0.0.1', port }), QUEUE, JSON.stringify(times)];
+    const args = [program, JSON.stringify({ host: '127.0.0.1', port }), QUEUE, JSON.stringify(times)];
     this.process = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'] });
     createInterface({ input: this.process.stdout! }).on('line', (line) => {
       if (line === 'started') this.hasStarted = true;
@@ -110,7 +107,8 @@ it('tasks of many groups are aggregated once, and in time, while servers are kil
   const address = { host: '127.0.0.1', port: redis.port };
   const oracle = new Oracle();
   const broker = new RedisBroker(connectionsTo(address));
-  const members = Array.from({ length: SERVERS }, () => new Member(redis.port));
+  const program = await compiled(new URL('./groups-process.ts', import.meta.url));
+  const members = Array.from({ length: SERVERS }, () => new Member(program, redis.port));
   const maintaining = (): Member[] => members.filter(({ maintains }) => maintains);
   const kill = (member: Member): Promise<void> => {
     members.splice(members.indexOf(member), 1);
@@ -181,7 +179,7 @@ it('tasks of many groups are aggregated once, and in time, while servers are kil
     await expireSets(); // calls of the dead may still have been on their way
     await untilWatched(isFrozen ? 3 : 2); // that of the frozen one, too
     if (isFrozen) second.process.kill('SIGCONT');
-    while (round + 1 < ROUNDS && members.length < SERVERS) members.push(new Member(redis.port));
+    while (round + 1 < ROUNDS && members.length < SERVERS) members.push(new Member(program, redis.port));
     await pause(round + 1 < ROUNDS ? 10_000 : 2_000);
   }
   filling = false;
