@@ -77,24 +77,31 @@ function preparedRow(index: number): PreparedTask {
   return { request: repeat('supersede', id, { lock: id, queue }), ...state, repeats: 'supersede' };
 }
 
+let redis: RedisProcess;
+let admin: Redis;
+let broker: RedisBroker;
+beforeAll(async () => {
+  redis = await startRedis();
+  admin = new Redis(redis.port);
+  broker = new RedisBroker(new RedisConnections({ host: redis.host, port: redis.port }));
+});
+afterAll(async () => {
+  await broker.close();
+  admin.disconnect();
+  await redis.stop();
+});
+
 describe.each(KINDS)('a relay that dies at any call, on $name', (kind) => {
   let server: DatabaseServer;
-  let redis: RedisProcess;
-  let admin: Redis;
-  let broker: RedisBroker;
   let world: StoreWorld;
   beforeAll(async () => {
-    [server, redis] = await Promise.all([kind.start(), startRedis()]);
-    admin = new Redis(redis.port);
-    broker = new RedisBroker(new RedisConnections({ host: redis.host, port: redis.port }));
+    server = await kind.start();
     world = await kind.open(server);
     await createTables(world, kind);
   });
   afterAll(async () => {
-    await broker.close();
-    admin.disconnect();
     await world.close();
-    await Promise.all([server.stop(), redis.stop()]);
+    await server.stop();
   });
 
   const relayOn = (mortal: Mortal): OutboxRelay => {

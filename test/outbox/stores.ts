@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -129,9 +129,12 @@ export const MYSQL: StoreKind = {
   },
 };
 
+/** In memory where the system has that: SQLite waits for the disk at each commit, and only processes die here. */
+const SQLITE_ROOT = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
 /** A file instead of a server. */
 async function startSqlite(): Promise<SqliteFile> {
-  const dir = await mkdtemp(join(tmpdir(), 'sqlite-test-'));
+  const dir = await mkdtemp(join(SQLITE_ROOT, 'sqlite-test-'));
   const nothing = () => Promise.resolve();
   const stop = async () => rmSync(dir, { recursive: true });
   return { port: 0, file: join(dir, 'app.db'), kill: nothing, start: nothing, stop };
