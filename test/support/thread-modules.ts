@@ -15,9 +15,14 @@ const atItsSource = {
       : undefined,
 };
 
+/** Packages that Nest or this package load only if they are there. */
+const OPTIONAL =
+  /^(@nestjs\/(microservices|websockets|platform-)|@nestjs-cls\/|@opentelemetry\/|class-|drizzle-orm|nestjs-cls|prom-client|typeorm)/;
+
 /**
  * Compiles modules for threads and processes before the tests of a file, with the sources of this package in them: a thread cannot load
- * TypeScript, and a process takes seconds for it.
+ * TypeScript, and a process takes seconds for it. The packages that they need are in them, too: Nest and RxJS are hundreds of files, whose
+ * loading is most of what the start of a thread costs.
  *
  * @returns finds the compiled file of one
  */
@@ -32,12 +37,13 @@ export function useThreadModules(...files: readonly URL[]): (name: string) => UR
       configFile: false,
       logLevel: 'error',
       plugins: [atItsSource],
+      ssr: { noExternal: true },
       build: {
         ssr: true,
         outDir: dir,
         minify: false,
         target: 'node20',
-        rollupOptions: { input, output: { entryFileNames: '[name].mjs' } },
+        rollupOptions: { input, external: OPTIONAL, output: { entryFileNames: '[name].mjs' } },
       },
     });
   }, 60_000);
