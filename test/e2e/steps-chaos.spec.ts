@@ -81,7 +81,7 @@ describe('chaos of handlers with steps', () => {
         for (const queue of QUEUES) {
           // A thread may take seconds to start. In a long run, tasks may also wait for others to end, as their server has died before.
           const left = IS_LONG || queue === 'threads' ? LEFT_OF_LONG : LEFT_OF_SHORT;
-          for (const id of await endStaleLeases(redis, keys.queue(queue), left)) judge.lost(id);
+          for (const id of await endStaleLeases(redis, keys.queue(queue), left)) judge.lost(id, left);
         }
       };
       const restart = async (): Promise<void> => {
@@ -120,6 +120,7 @@ describe('chaos of handlers with steps', () => {
       judge.rest('client');
       const open = async (): Promise<string[]> => {
         await endLeases();
+        if (IS_LONG) await look();
         await signalLeft(() => true);
         const infos = await Promise.all(QUEUES.map((queue) => inspector.getQueueInfo(queue)));
         return infos.flatMap((info) =>

@@ -147,10 +147,10 @@ export class StepsJudge extends Processes {
     this.kills.push({ at: Date.now(), pid });
   }
 
-  /** The lease of a task was ended. */
-  lost(task: string): void {
-    this.record('lost', task);
-    this.waits.leaseEnded(task);
+  /** The lease of a task was ended, which had so many seconds left at most. */
+  lost(task: string, left: number): void {
+    this.record('lost', task, left);
+    this.waits.leaseEnded(task, left);
     const [id] = task.split('~') as [string];
     this.losses.set(id, [...(this.losses.get(id) ?? []), Date.now()]);
   }
@@ -233,8 +233,8 @@ export class StepsJudge extends Processes {
     const of = mapOf(this.effects, subject);
     of.set(what, [...(of.get(what) ?? []), at]);
     this.doers.set(`${subject} ${what} ${at}`, pid);
-    // Then it may wait for its signal.
-    if (what === 'row2' || this.hasEnded(subject)) this.going.delete(subject);
+    const waitsForSignal = what === 'row2' && !this.signals.has(subject);
+    if (waitsForSignal || this.hasEnded(subject)) this.going.delete(subject);
     else this.going.set(subject, at);
   }
 

@@ -20,7 +20,7 @@ describe('what an order waited for', () => {
   it('is its dead server, until its lease has ended and somebody recovers it', () => {
     const waits = orderOfA();
     waits.server(A, false, 2 * second);
-    waits.leaseEnded(ORDER, 22 * second);
+    waits.leaseEnded(ORDER, 10, 22 * second);
     waits.hear(30 * second, 'recovered', ORDER, 'retry', B);
     waits.hear(31 * second, 'began', ORDER, 'default', B);
     const { text, unexplained } = explain(waits, 32);
@@ -64,13 +64,25 @@ describe('what an order waited for', () => {
     const waits = orderOfA();
     waits.hear(2 * second, 'ended', ORDER, 'suspended', A);
     waits.state(`${ORDER}~invoice`, 'active', 12 * second);
-    waits.leaseEnded(`${ORDER}~invoice`, 32 * second);
+    waits.leaseEnded(`${ORDER}~invoice`, 10, 32 * second);
     waits.hear(40 * second, 'recovered', `${ORDER}~invoice`, 'retry', B);
     const { text, unexplained } = explain(waits, 41);
     expect(text).toContain(
       '~invoice its claim was lost 20.0 s, ~invoice in line 11.0 s, ~invoice its lease had ended 8.0 s',
     );
     expect(unexplained).toEqual([]);
+  });
+
+  it('is a lease of its own task whose reply was lost, after it was suspended', () => {
+    const waits = orderOfA();
+    waits.hear(2 * second, 'ended', ORDER, 'suspended', A);
+    waits.hear(3 * second, 'began', `${ORDER}~invoice`, 'other', A);
+    waits.hear(4 * second, 'ended', `${ORDER}~invoice`, 'done', A);
+    waits.leaseEnded(ORDER, 10, 40 * second);
+    expect(explain(waits, 41).text).toContain('order its claim was lost 18.0 s');
+    waits.state(ORDER, 'active', 14 * second);
+    expect(explain(waits, 41).text).toContain('order its claim was lost 26.0 s');
+    expect(explain(waits, 41).unexplained).toEqual([]);
   });
 
   it('is not the server of a call that has ended before it died', () => {

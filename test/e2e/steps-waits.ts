@@ -5,6 +5,11 @@
  * from when servers, threads and Redis were there.
  */
 
+import { LEASE_SECONDS } from '../../lib/broker/broker.js';
+
+/** Servers round leases down, and the chaos rounds, too. */
+const ROUNDING_SECONDS = 2;
+
 type Cause =
   | 'in line'
   | 'claimed, and not begun'
@@ -132,7 +137,9 @@ export class StepsWaits {
     return true;
   }
 
-  leaseEnded(task: string, at = Date.now()): void {
+  /** @param left of the lease at most, in seconds: so long before it was surely leased, though perhaps nobody has said so */
+  leaseEnded(task: string, left: number, at = Date.now()): void {
+    this.state(task, 'leased', at - (LEASE_SECONDS - left - ROUNDING_SECONDS) * 1000);
     this.note(task, { at, task, word: 'lease ended', pid: 0, what: '' });
   }
 
@@ -155,7 +162,7 @@ export class StepsWaits {
       const key = `${task.slice(order.length) || 'order'} ${cause}`;
       sums.set(key, (sums.get(key) ?? 0) + one.to - one.from);
     }
-    const within = all.filter(({ at }) => at >= from && at <= to);
+    const within = all.filter(({ at, what }) => at >= from && at <= to && what !== 'leased');
     const counts = new Map<string, number>();
     for (const { task, word, what } of within) {
       const key =
@@ -276,7 +283,8 @@ function holdAfter({ at, word, pid, what }: Happening, before: Hold | undefined)
     case 'state': {
       // It has ended, and its server was killed before it could say so.
       if (what === 'gone') return same.cause === 'its server was dead' ? { cause: 'over', pid: 0, since: at } : same;
-      const isLost = what === 'active' && same.cause === 'in line';
+      const isLost =
+        (what === 'active' || what === 'leased') && (same.cause === 'in line' || same.cause === 'suspended');
       return isLost ? { cause: 'its claim was lost', pid: 0, since: at } : same;
     }
     case 'answered':
