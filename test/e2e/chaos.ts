@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Cluster, Redis } from 'ioredis';
 import type { QueueKeys } from '../../lib/wire/keys.js';
@@ -11,6 +12,9 @@ export const SECONDS = Number(process.env.ASYNQ_CHAOS_SECONDS ?? 6);
 /** To start a process takes longer than all it does in a short run. */
 export const PATIENCE = SECONDS > 60 ? 4 : 1;
 export const TIMEOUT_MS = (SECONDS * 2 + 240) * 1000;
+
+/** What processes print is kept in this file, for somebody who wants to know more. */
+const log = process.env.ASYNQ_CHAOS_LOG ? createWriteStream(process.env.ASYNQ_CHAOS_LOG) : undefined;
 
 export const sleep = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -42,9 +46,9 @@ export const LEFT_OF_SHORT = 24;
 /** Of tasks that may take longer: servers extend leases before so little of them is left. */
 export const LEFT_OF_LONG = 10;
 
-/** In one step: a lease that ends meanwhile, and is another server's now, is left alone. */
+/** In one step: a lease that ends meanwhile, and is another server's now, is left alone. So is one that has ended long ago. */
 const END_LEASES = `
-local stale = redis.call('ZRANGE', KEYS[1], 0, ARGV[1], 'BYSCORE')
+local stale = redis.call('ZRANGE', KEYS[1], '(' .. ARGV[2], ARGV[1], 'BYSCORE')
 for i = 1, #stale do redis.call('ZADD', KEYS[1], ARGV[2], stale[i]) end
 return stale`;
 
@@ -84,7 +88,11 @@ export abstract class Processes {
     private readonly settings: object,
   ) {}
 
-  protected abstract hear(line: string): void;
+  /** @param pid of the process that printed the line */
+  protected abstract hear(line: string, pid: number): void;
+
+  /** A process is ready, or was killed. */
+  protected changed(_role: Role, _pid: number, _isUp: boolean): void {}
 
   async start(role: Role): Promise<void> {
     const program = await compiled(this.program);
@@ -98,15 +106,19 @@ export abstract class Processes {
         reject(new Error(`a ${role} ended with ${code ?? signal} before it was ready`));
       });
       createInterface({ input: child.stdout }).on('line', (line) => {
-        if (line === 'ready') resolve();
-        else this.hear(line);
+        log?.write(`${child.pid} ${line}\n`);
+        if (line !== 'ready') return this.hear(line, child.pid!);
+        this.changed(role, child.pid!, true);
+        resolve();
       });
     });
   }
 
   /** kill -9 of the one that has run for longest, and another in its place. */
   async replace(role: Role): Promise<void> {
-    this.take(role).child.kill('SIGKILL');
+    const { child } = this.take(role);
+    child.kill('SIGKILL');
+    this.changed(role, child.pid!, false);
     this.count(`killed ${role}`);
     await this.start(role);
   }
@@ -141,6 +153,11 @@ export abstract class Processes {
 
   async kill(): Promise<void> {
     for (const { child } of this.members) child.kill('SIGKILL');
+  }
+
+  /** Keeps what was done beside what processes print. */
+  protected record(...words: readonly unknown[]): void {
+    log?.write(`0 ${Date.now()} ${words.join(' ')}\n`);
   }
 
   count(deed: string): void {

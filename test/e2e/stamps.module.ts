@@ -20,17 +20,18 @@ function say(...words: readonly unknown[]): void {
 @Injectable()
 export class Stamps {
   @TaskHandler('stamp', { thread: true })
-  async stamp(@Payload() order: string, @TaskCtx() { retried }: TaskContext) {
+  async stamp(@Payload() order: string, @TaskCtx() { id, retried }: TaskContext) {
+    say('stamps', id);
     const place = retried > 0 ? -1 : Number.parseInt(order.split('.')[1]!) % ORDERS_PER_DEATH;
-    if (place === 5) await die(order);
+    if (place === 5) await die(id);
     say('did', order, 'stamp');
-    if (place === 9) await die(order);
+    if (place === 9) await die(id);
     return { stamp: order };
   }
 }
 
-async function die(order: string): Promise<never> {
-  say('dies', order);
+async function die(task: string): Promise<never> {
+  say('dies', task);
   if (Math.random() < 0.5) process.exit(3);
   setImmediate(() => {
     throw new Error('nobody catches this');

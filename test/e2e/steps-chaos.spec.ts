@@ -19,20 +19,36 @@ import {
 } from './chaos.js';
 import { StepsJudge } from './steps-judge.js';
 
+const IS_LONG = SECONDS > 60;
 const QUEUES = ['default', 'other', 'threads'];
 /** A new thread takes seconds to start on a busy machine. */
-process.env['ASYNQ_STAMP_ORDERS_PER_DEATH'] = SECONDS > 60 ? '200' : '40';
+process.env['ASYNQ_STAMP_ORDERS_PER_DEATH'] = IS_LONG ? '200' : '40';
 /** Of a client, which lives for some seconds: on a busy machine servers do far less than clients ask for. */
-const ORDERS = SECONDS > 60 ? Number.MAX_SAFE_INTEGER : 80;
-/** Between two orders of a client, on average; a long run is given what the machine can do, so that what waits long waits for a cause. */
-const PAUSE_MS = Number(process.env.ASYNQ_CHAOS_PAUSE_MS ?? 20);
+const ORDERS = IS_LONG ? Number.MAX_SAFE_INTEGER : 80;
+/** Between two orders of a client, on average. */
+const PAUSE_MS = IS_LONG ? 5 : 20;
+/** A long run has no more orders than it does in some seconds, so that what waits long waits for a cause, and not for those before it. */
+const OPEN = IS_LONG ? 500 : Number.MAX_SAFE_INTEGER;
+/** On average, in milliseconds. A long run has dozens of each in ten minutes, and time to work between them. */
+const KILL_EVERY = IS_LONG
+  ? { server: 10_000, client: 20_000, redis: 15_000 }
+  : { server: 1_500, client: 4_000, redis: 3_000 };
 const STATES = ['pending', 'active', 'scheduled', 'retry', 'waiting'] as const;
+
+/** The states of its task and of those that it calls; `gone`: it is not there, or not yet. */
+async function statesOf(redis: Redis, order: string): Promise<[string, string][]> {
+  const tasks = [order, `${order}~invoice`, `${order}~stamp`];
+  const keys = QUEUES.map((queue, n) => `${new Keyspace().queue(queue).base}t:${tasks[n]}`);
+  const states = await Promise.all(keys.map((key) => redis.hget(key, 'state')));
+  return states.map((state, n): [string, string] => [tasks[n]!, state ?? 'gone']);
+}
 
 describe('chaos of handlers with steps', () => {
   it(
     'does each step, and ends each order, while servers, clients, threads and Redis are killed',
     async () => {
-      const server = await startRedis({ appendOnly: true });
+      // What Redis reads when it starts is kept small: else a long run mostly waits for that.
+      const server = await startRedis({ appendOnly: true, args: ['--auto-aof-rewrite-min-size', '4mb'] });
       onTestFinished(() => server.stop());
       const { host, port } = server;
       const redis = new Redis(port, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
@@ -43,8 +59,10 @@ describe('chaos of handlers with steps', () => {
       const judge = new StepsJudge({
         connection: { host, port },
         stamps: await compiled(new URL('./stamps.module.ts', import.meta.url)),
+        threads: IS_LONG ? 4 : 2,
         orders: ORDERS,
         pause: PAUSE_MS,
+        open: OPEN,
       });
       onTestFinished(() => judge.kill().then(() => broker.close()));
       const signal = async (id: string): Promise<void> => {
@@ -57,34 +75,49 @@ describe('chaos of handlers with steps', () => {
       const endLeases = async (): Promise<void> => {
         const keys = new Keyspace();
         for (const queue of QUEUES) {
-          const left = queue === 'threads' ? LEFT_OF_LONG : LEFT_OF_SHORT; // a thread may take seconds to start
-          for (const id of await endStaleLeases(redis, keys.queue(queue), left)) judge.lost(id);
+          // A thread may take seconds to start. In a long run, tasks may also wait for others to end, as their server has died before.
+          const left = IS_LONG || queue === 'threads' ? LEFT_OF_LONG : LEFT_OF_SHORT;
+          for (const id of await endStaleLeases(redis, keys.queue(queue), left)) judge.lost(id, left);
         }
-      };
-      const killing = async (what: () => Promise<void>): Promise<void> => {
-        judge.killed();
-        await what();
-        judge.killed();
       };
       const restart = async (): Promise<void> => {
         judge.count('killed Redis');
+        judge.redis(false);
         await server.restart();
+        judge.redis(true);
+      };
+      /** States of the tasks of orders that do nothing, for the account of their pauses. */
+      const look = async (): Promise<void> => {
+        for (const id of judge.silent()) {
+          const at = Date.now();
+          for (const [task, state] of await statesOf(redis, id)) judge.seen(task, state, at);
+        }
+      };
+      const { base, scheduled } = new Keyspace().queue('default');
+      /** A killed client has not signalled all that it has placed. */
+      const signalLeft = async (isLeft: (id: string) => boolean): Promise<void> => {
+        for (const id of await redis.zrange(scheduled, 0, '-1')) {
+          if (isLeft(id) && (await redis.hexists(`${base}t:${id}`, 'signal:go')) === 0) await signal(id);
+        }
       };
       await Promise.all([
-        repeatUntil(end, 1_500 * PATIENCE, () => killing(() => judge.replace('server'))),
-        repeatUntil(end, 4_000 * PATIENCE, () => judge.replace('client')),
-        repeatUntil(end, 3_000 * PATIENCE, () => killing(restart)),
+        repeatUntil(end, KILL_EVERY.server, () => judge.replace('server')),
+        repeatUntil(end, KILL_EVERY.client, () => judge.replace('client')),
+        repeatUntil(end, KILL_EVERY.redis, restart),
         repeatUntil(end, 2_000, endLeases),
+        ...(IS_LONG
+          ? [
+              repeatUntil(end, 5_000, look),
+              repeatUntil(end, 2_000, () => signalLeft((id) => judge.hasLostClient(id)).catch(() => undefined)),
+            ]
+          : []),
       ]);
 
       judge.rest('client');
-      const { base, scheduled } = new Keyspace().queue('default');
       const open = async (): Promise<string[]> => {
         await endLeases();
-        // A killed client has not signalled all that it has placed.
-        for (const id of await redis.zrange(scheduled, 0, '-1')) {
-          if ((await redis.hexists(`${base}t:${id}`, 'signal:go')) === 0) await signal(id);
-        }
+        if (IS_LONG) await look();
+        await signalLeft(() => true);
         const infos = await Promise.all(QUEUES.map((queue) => inspector.getQueueInfo(queue)));
         return infos.flatMap((info) =>
           STATES.filter((state) => info[state] > 0).map((state) => `${info[state]} of ${info.queue} are ${state}`),
@@ -94,17 +127,21 @@ describe('chaos of handlers with steps', () => {
       expect(left, left.length > 0 ? await dumpOpen(redis) : '').toEqual([]);
       await judge.stop('client'); // ends when it has heard of all that it has placed
       await judge.stop('server');
-      if (SECONDS > 60) {
+      const { count, unexplained } = judge.longPauses();
+      if (IS_LONG) {
         console.log({
           orders: judge.orders,
           tasks: judge.tasks,
           heard: judge.heardOf,
           repeats: judge.repeats,
           ...judge.deeds,
+          'long pauses': count,
+          unexplained: unexplained.length,
         });
         console.log(judge.pauses(20).join('\n'));
       }
       expect(judge.faults()).toEqual([]);
+      if (IS_LONG) expect(unexplained).toEqual([]);
       expect(judge.orders).toBeGreaterThan(10);
       expect(judge.heardOf).toBeGreaterThan(0);
       expect(judge.deeds['died thread']).toBeGreaterThan(0);

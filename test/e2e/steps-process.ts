@@ -1,8 +1,8 @@
 /*
  * A process for steps-chaos.spec.ts; its settings are JSON, given before its role. As `client` it enqueues orders, signals each of them, and waits for its end; as `server` it runs
- * their handlers, which have steps of every kind, one of which calls a task in threads that die. It prints each effect, when it has happened, and when it is stored.
+ * their handlers, which have steps of every kind, one of which calls a task in threads that die. It prints each effect, when it has happened, and when it is stored, and what becomes of each task.
  */
-import type { ConnectionInput } from '../../lib/broker/redis/connection/connection-options.js';
+import { Redis } from 'ioredis';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqClient } from '../../lib/client/client.js';
@@ -13,21 +13,30 @@ import type { TaskContext } from '../../lib/task/context.js';
 import { defineSignal } from '../../lib/task/signal.js';
 import { resolveThreads } from '../../lib/threads/options.js';
 import { ThreadPool } from '../../lib/threads/pool.js';
+import { Keyspace } from '../../lib/wire/keys.js';
 
 export interface StepsSettings {
-  readonly connection: ConnectionInput;
+  readonly connection: { readonly host: string; readonly port: number };
   /** The module of the handlers in threads, compiled. */
   readonly stamps: string;
+  /** How many threads a server has. */
+  readonly threads: number;
   /** How many a client places at most. */
   readonly orders: number;
   /** Milliseconds between two of them, on average. */
   readonly pause: number;
+  /** Clients place no further ones while so many have not ended. */
+  readonly open: number;
 }
 
 const Go = defineSignal('go');
 
+/** How often a client looks how many orders are open. */
+const ORDERS_PER_LOOK = 10;
+const LOOK_INTERVAL_MS = 200;
+
 const [, , json, role] = process.argv;
-const { connection, stamps, orders, pause } = JSON.parse(json!) as StepsSettings;
+const { connection, stamps, threads, orders, pause, open } = JSON.parse(json!) as StepsSettings;
 const say = (...words: readonly unknown[]): void => void process.stdout.write(`${[Date.now(), ...words].join(' ')}\n`);
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -91,15 +100,30 @@ async function insist(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
+/** How many orders this client may place now: half of what is missing, as there are two. An inspector would ask for much more. */
+async function askRoom(redis: Redis): Promise<number> {
+  const { pending, active, scheduled, retry } = new Keyspace().queue('default');
+  const counts = [redis.llen(pending), redis.llen(active), redis.zcard(scheduled), redis.zcard(retry)];
+  const found = (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+  return Math.ceil((open - found) / 2);
+}
+
 async function place(): Promise<void> {
+  const redis = new Redis({ ...connection, maxRetriesPerRequest: null, retryStrategy: () => 50 });
+  redis.on('error', () => undefined);
+  let room = open;
   for (let n = 0; !ending && n < orders; n++) {
+    if (n % ORDERS_PER_LOOK === ORDERS_PER_LOOK - 1) room = await askRoom(redis);
+    for (; room <= 0 && !ending; room = await askRoom(redis)) await sleep(LOOK_INTERVAL_MS);
+    room -= 1;
     const id = `${process.pid}.${n}${n % 4 === 0 ? 'x' : ''}`;
-    await insist(() => client.enqueue('order', undefined, { taskId: id, maxRetry: 1000, retention: '1h' }));
+    await insist(() => client.enqueue('order', undefined, { taskId: id, maxRetry: 1000, retention: '3m' }));
     say('placed', id);
     later(id);
     under.add(hear(id));
     await sleep(Math.random() * 2 * pause);
   }
+  redis.disconnect();
   await Promise.all(under);
 }
 
@@ -122,9 +146,23 @@ async function hear(id: string): Promise<void> {
   say('heard', id, end);
 }
 
+/** Says what becomes of each task here, so that the time in which an order does nothing can be explained. */
+function sayStates({ events }: Server): void {
+  const { consumer } = broker;
+  const exchange = consumer.exchange.bind(consumer);
+  consumer.exchange = async (queue, request) => {
+    const reply = await exchange(queue, request);
+    for (const { lease } of reply.tasks) say('claimed', lease.id);
+    return reply;
+  };
+  events.on('taskStarted', ({ task }) => say('began', task.id, task.queue));
+  events.on('taskFinished', ({ task, outcome }) => say('ended', task.id, outcome));
+  events.on('taskRecovered', ({ task, outcome, crashes }) => say('recovered', task.id, outcome, crashes));
+}
+
 let ending = false;
 const pool = new ThreadPool({
-  options: resolveThreads({ module: stamps, export: 'StampsModule', count: 2 }),
+  options: resolveThreads({ module: stamps, export: 'StampsModule', count: threads }),
   handlers: { invalidPayload: 'archive', globalEnhancers: false },
   clock: broker.clock,
   events: new AsynqEvents(),
@@ -144,6 +182,7 @@ const options = {
   maxCrashes: 1000,
 };
 const server = role === 'server' ? new Server({ broker, handlers, options, contexts: client.taskContexts }) : undefined;
+if (server) sayStates(server);
 await server?.start();
 const placing = role === 'client' ? place() : undefined;
 process.stdout.write('ready\n');
