@@ -68,7 +68,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     chaiConfig: { truncateThreshold: 1_000 }, // the end of a log shows what was found, not that there was something
     // Many specs mostly wait for programs they have started: more of them at once than there are cores keep these busy.
-    maxWorkers: Math.max(3, Math.floor(availableParallelism() / 2)),
+    maxWorkers: Math.max(4, Math.floor(availableParallelism() / 2)),
     projects: [
       project('unit', 0, ['test/**/*.spec.ts'], {
         exclude: [
