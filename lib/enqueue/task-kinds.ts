@@ -15,7 +15,7 @@ import { applyOptions, DEFAULT_SETTINGS, name, type TaskSettings } from '../task
 import { circleHint, describe } from '../validation.js';
 import type { Key } from './repeats.js';
 
-export const NO_PAYLOAD = Buffer.alloc(0);
+export const NO_PAYLOAD: Buffer = Buffer.alloc(0);
 
 const CALL_NAMES = [...CALL_LINK_NAMES, ...FAIRNESS_OF_CALL, 'acknowledge'];
 
