@@ -60,6 +60,21 @@ describe('what an order waited for', () => {
     ]);
   });
 
+  it('is not a task that it has not called yet', () => {
+    const waits = orderOfA();
+    waits.hear(2 * second, 'ended', ORDER, 'suspended', A);
+    waits.hear(3 * second, 'began', `${ORDER}~invoice`, 'other', A);
+    waits.server(A, false, 4 * second);
+    for (const at of [5, 10, 15]) waits.state(`${ORDER}~stamp`, 'gone', at * second);
+    waits.leaseEnded(`${ORDER}~invoice`, 10, 24 * second);
+    waits.hear(34 * second, 'began', `${ORDER}~invoice`, 'other', B);
+    const { text, unexplained } = explain(waits, 40);
+    expect(text).toMatch(
+      /^~invoice its server was dead 20\.0 s, ~invoice its lease had ended 10\.0 s, ~invoice running 7\.0 s,/,
+    );
+    expect(unexplained).toEqual([]);
+  });
+
   it('is a lease that Redis has given, when its reply was lost', () => {
     const waits = orderOfA();
     waits.hear(2 * second, 'ended', ORDER, 'suspended', A);

@@ -202,6 +202,7 @@ export class StepsWaits {
     for (const one of all) {
       if (one.at > to) break;
       if (one.at > since) until(one.at);
+      if (one.what === 'gone' && !holds.has(one.task)) continue; // it was not called yet
       holds.set(one.task, holdAfter(one, holds.get(one.task)));
     }
     if (since < to) until(to);
