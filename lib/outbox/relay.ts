@@ -187,10 +187,14 @@ export class OutboxRelay {
    * come twice.
    */
   private async abandon(sender: RowSender): Promise<number> {
-    const { store, owner } = this;
-    const request = { sender: sender.id, owner, ended: sender.takeEnded(), take: 0, except: [] };
-    if (await store.exchange(request, this.tuning.lease)) await store.abandon?.(sender.id, owner);
+    if (await this.end(sender)) await this.store.abandon?.(sender.id, this.owner);
     return 1;
+  }
+
+  /** Ends rows and takes none. Returns whether the sender is still this relay's. */
+  private async end(sender: RowSender): Promise<boolean> {
+    const request = { sender: sender.id, owner: this.owner, ended: sender.takeEnded(), take: 0, except: [] };
+    return (await this.store.exchange(request, this.tuning.lease)) !== undefined;
   }
 
   /** Ends rows and takes more. `undefined`: the sender is another's by now. */
@@ -245,17 +249,15 @@ export class OutboxRelay {
 
   /** Sends the rows of senders whose relays are gone. */
   private async adopt(): Promise<void> {
-    const { lease } = this.tuning;
     for (;;) {
-      const orphan = await this.store.takeOrphan(this.owner, lease);
+      const orphan = await this.store.takeOrphan(this.owner, this.tuning.lease);
       if (!orphan) return;
       const sender = new RowSender(orphan, this.deps);
       for (let holdsBack = true; holdsBack;) {
         await sender.send();
         if (sender.isBehind) return void (await this.abandon(sender));
         ({ holdsBack } = sender);
-        const request = { sender: sender.id, owner: this.owner, ended: sender.takeEnded(), take: 0, except: [] };
-        if (!(await this.store.exchange(request, lease))) return; // it is another's by now
+        if (!(await this.end(sender))) return; // it is another's by now
       }
       if (sender.backlog > 0) return; // it stays this relay's for the time of the lease; then it is tried again
       await this.store.release(sender.id, this.owner);
