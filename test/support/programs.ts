@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -43,7 +44,7 @@ async function build(): Promise<string> {
   const [ours, all] = await Promise.all([filesIn(tests), filesIn(join(root, 'lib'))]);
   const times = await Promise.all([...ours, ...all].map((file) => stat(file).then(({ mtimeMs }) => mtimeMs)));
   const dir = join(CACHE, `${Math.max(...times).toString(36)}-${times.length}`);
-  if (await exists(dir)) return dir;
+  if (existsSync(dir)) return dir;
   await mkdir(CACHE, { recursive: true });
   await removeOld();
   const made = await mkdtemp(join(CACHE, 'new-'));
@@ -69,7 +70,7 @@ async function build(): Promise<string> {
     },
   });
   await rename(made, dir).catch(async (error: unknown) => {
-    if (!(await exists(dir))) throw error;
+    if (!existsSync(dir)) throw error;
     await rm(made, { recursive: true });
   });
   return dir;
@@ -79,12 +80,6 @@ const filesIn = async (folder: string): Promise<string[]> =>
   (await readdir(folder, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map(({ parentPath, name }) => join(parentPath, name));
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
 
 async function removeOld(): Promise<void> {
   for (const name of await readdir(CACHE)) {
