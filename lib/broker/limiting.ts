@@ -110,7 +110,7 @@ export interface LimitingRole {
    */
   wakeWaiting(queue: string, waitlist: string, count: number): Promise<{ woken: number; left: number }>;
   /**
-   * The waitlists of a queue in which tasks wait, or may wait: `wakeWaiting` tells. About WAITLISTS_AT_ONCE of them; one may come twice.
+   * The waitlists of a queue in which tasks wait, or may wait: `wakeWaiting` returns how many do. About WAITLISTS_AT_ONCE of them; one may come twice.
    *
    * @param cursor where the call before has stopped; '' to begin
    */

@@ -58,7 +58,7 @@ export class Followers implements FollowListener {
   ) {}
 
   /**
-   * @param late reads the task, and hears of it, only when it is still followed after a moment
+   * @param late reads the task, and gets notice of its changes, only when it is still followed after a moment
    * @returns ends it
    * @throws ClosedError
    */

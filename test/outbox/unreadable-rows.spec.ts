@@ -30,7 +30,7 @@ const relayOn = (store: OutboxStore): OutboxRelay => {
   return new OutboxRelay(store, deps, { pollInterval: 1_000, retention: 60_000 });
 };
 
-/** Dies at its exchange with this number: the database hears nothing of it any more. */
+/** Dies at its exchange with this number: the database gets nothing of it any more. */
 function mortal(store: OutboxStore, last: number): OutboxStore {
   let exchanges = 0;
   const gone = () => Promise.reject(new Error('the process is gone'));
