@@ -109,8 +109,11 @@ export type Settlement =
       readonly reason?: string | undefined;
       readonly attempt?: AttemptNote | undefined;
     }
-  /** Back to the front of its queue, the attempt not counted (shutdown). */
-  | { readonly kind: 'requeue'; readonly lease: Lease }
+  /**
+   * Back to the front of its queue, the attempt not counted (shutdown). With `countedAt`, that of the reply that claimed it, its start
+   * is given back to the rates that have counted it.
+   */
+  | { readonly kind: 'requeue'; readonly lease: Lease; readonly countedAt?: number | undefined }
   /**
    * Puts the task into a waitlist of its queue until LimitingRole.wakeWaiting, as though it had not
    * been claimed. A task that was in the waitlist before gets its old position. Meanwhile it is in
@@ -212,6 +215,8 @@ export interface ExchangeReply extends Partial<Caused> {
   readonly limitedFor: number;
   /** Only of a fair queue: milliseconds until a key that its own limit holds back may have room, 0 when there is none. */
   readonly opensIn?: number;
+  /** For when rates have counted the starts of these tasks, at the earliest: milliseconds since the epoch. Only with an `allowance`. */
+  readonly countedAt?: number;
   /** How many tasks of each type were put aside; left out when none was. */
   readonly aside?: ReadonlyMap<string, number>;
   /** What came of each waitlist that was asked for tasks; left out when nothing could be claimed. Their tasks are the first of `tasks`. */

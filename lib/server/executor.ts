@@ -147,15 +147,15 @@ export class Executor implements Exchanger, Attempts, Admitted {
   }
 
   /** If the server has stopped meanwhile, the tasks go back to the front of their queue. */
-  private claim(queue: QueueState, { tasks, damaged }: ExchangeReply, call: CountedCall | undefined): void {
+  private claim(queue: QueueState, { tasks, damaged, countedAt }: ExchangeReply, call: CountedCall | undefined): void {
     const now = this.options.clock.now();
     // The event loop has stood still since: others may have them by now.
     if (tasks[0] && isForfeit(tasks[0].lease, now)) return;
     const claimed = tasks.map((leased) => this.hold(queue, leased, now));
     this.claimed += claimed.length;
     for (const one of damaged) this.archiveDamaged(queue, one, now);
-    if (!this.accepting) this.requeue(claimed);
-    else if (call && claimed.length > 0) this.admitInTime(queue, claimed, call);
+    if (!this.accepting) this.requeue(claimed, countedAt);
+    else if (call && claimed.length > 0) this.requeue(this.admitInTime(queue, claimed, call), countedAt);
     else for (const task of claimed) this.admit(task);
   }
 
@@ -164,8 +164,8 @@ export class Executor implements Exchanger, Attempts, Admitted {
     return (options.limits?.rate ?? 0) > 0 || this.options.broker.fairQueues.has(name);
   }
 
-  /** What comes too late to start at the time for which it was counted goes back, to be counted again. */
-  private admitInTime(queue: QueueState, claimed: readonly ActiveTask[], call: CountedCall): void {
+  /** Returns what comes too late to start at the time for which it was counted: it goes back, to be counted again. */
+  private admitInTime(queue: QueueState, claimed: readonly ActiveTask[], call: CountedCall): ActiveTask[] {
     this.allowance.observe(call);
     const late: ActiveTask[] = [];
     const counted = (queue.options.limits?.rate ?? 0) > 0;
@@ -178,12 +178,12 @@ export class Executor implements Exchanger, Attempts, Admitted {
       if (isOver && task.startBy === call.startBy) late.push(task);
       else this.admit(task);
     }
-    this.requeue(late);
+    return late;
   }
 
-  /** To the front of their queue. */
-  private requeue(tasks: ActiveTask[]): void {
-    for (const task of tasks.reverse()) this.concludeUnrun(task, this.options.verdicts.requeue(task));
+  /** To the front of their queue. Their starts no longer count. */
+  private requeue(tasks: ActiveTask[], countedAt: number | undefined): void {
+    for (const task of tasks.reverse()) this.concludeUnrun(task, this.options.verdicts.requeue(task, countedAt));
   }
 
   /** Runs one task that the caller has leased. No limit counts it or holds it back. */

@@ -327,7 +327,12 @@ else
         call('HSET', key, 'did:!undo', cjson.encode(record) .. '\n')
         call('HDEL', key, 'superseded_by')
       end
-      if F then F.put_back(id) else call('RPUSH', pending, id) end
+      local counted_from = item.kind == REQUEUE and not item.superseded_by and tonumber(item.time)
+      if counted_from and startable then
+        local window_ms, now_ms = tonumber(window), tonumber(string.sub(now_nanos, 1, -7))
+        if give_back_start(rate, counted_from, window_ms, now_ms) then startable = startable + 1 end
+      end
+      if F then F.put_back(id, counted_from) else call('RPUSH', pending, id) end
       backlog = backlog + 1
     elseif kind == WAIT then
       local waitlist = string.sub(item.key, #base + #'waiting:' + 1)

@@ -459,8 +459,8 @@ do
     end
   end
 
-  -- A task that goes back to where it was: the front of its line.
-  function F.put_back(id)
+  -- A task that goes back to where it was: the front of its line. `counted_from`: see give_back_start of starts.lua.
+  function F.put_back(id, counted_from)
     local key = task_prefix .. id
     local message = try('HGET', key, 'msg')
     local name, text = F.share_of(type(message) == 'string' and message or '')
@@ -468,6 +468,10 @@ do
     call('HDEL', key, 'turn')
     F.add(name, text, id)
     F.push_all(true)
+    local _, _, rate, window = share_limits(text)
+    if counted_from and rate > 0 and give_back_start(rates .. window .. ':' .. name, counted_from, window, now_ms) then
+      if has_held and call('ZREM', held, name) == 1 then join(name, 1) end
+    end
   end
 
   -- Writes how many tasks wait in lines; of no line is nothing left behind. A reply gets the milliseconds until a held key may have

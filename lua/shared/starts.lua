@@ -59,3 +59,16 @@ local function count_starts(key, number, at, window, time, gone)
   call('HSET', key, 'last', string.format('%.0f', time))
   call('PEXPIRE', key, 2 * window + EXTRA_TTL_MS)
 end
+
+-- A task whose start was counted does not start. `from`: the earliest time for which it may have been counted. The first start that was
+-- counted from then on no longer counts: that of the task, or an earlier one, and then the count of the task stays for that one. Not
+-- when half the window has passed: the count may be gone. Returns whether it was so. `now`: milliseconds.
+local function give_back_start(key, from, window, now)
+  if now >= from + window / 2 then return false end
+  local counts, first = redis.pcall('HGETALL', key), nil
+  for i = 1, #counts, 2 do
+    local at = tonumber(counts[i])
+    if at and at >= from and (not first or at < first) and (tonumber(counts[i + 1]) or 0) >= 1 then first = at end
+  end
+  return first ~= nil and type(redis.pcall('HINCRBY', key, string.format('%.0f', first), '-1')) == 'number'
+end

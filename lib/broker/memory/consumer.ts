@@ -8,6 +8,7 @@ import {
   type LeasedTask,
   LEASE_SECONDS,
   MAX_ASIDE,
+  type SettleStatus,
 } from '../broker.js';
 import { FairPending } from './fair-pending.js';
 import type { LinkEngine } from './links/engine.js';
@@ -52,6 +53,7 @@ function exchange(
 ): ExchangeReply {
   const linked = links.isLinked(queue);
   const settled = settleTasks(store, linked ? links : undefined, queue, request.settle, now);
+  giveBackStarts(store, request, settled, now);
   if (linked) links.work(); // what this releases here can be claimed by this call
   const { wanted, limitedFor } = limitTake(store, request, now);
   const putAside = new Map([...(request.aside?.keys() ?? [])].map((type) => [type, 0]));
@@ -78,10 +80,25 @@ function exchange(
     backlog,
     limitedFor,
     ...opensIn,
+    ...(allowance > 0 && { countedAt: Math.floor(now) + allowance }),
     ...(wasPutAside && { aside: putAside }),
     ...(held && { held: held.claimed }),
   };
   return linked ? { ...reply, parcels: [], news: links.takeNews() } : reply;
+}
+
+/** Of tasks that go back, and whose starts were counted. */
+function giveBackStarts(
+  store: QueueStore,
+  { settle, take, limits }: ExchangeRequest,
+  settled: readonly SettleStatus[],
+  now: number,
+): void {
+  settle.forEach((item, index) => {
+    if (item.kind !== 'requeue' || item.countedAt === undefined || settled[index] !== 'settled') return;
+    if (take > 0 && limits && limits.rate > 0) store.starts(limits.window).giveBack(item.countedAt, now);
+    if (store.pending instanceof FairPending) store.pending.giveBack(wellFormed(item.lease.id), item.countedAt, now);
+  });
 }
 
 export function withLinks(links: LinkEngine, task: LeasedTask): LeasedTask {

@@ -85,6 +85,15 @@ export class FairPending extends LinkedQueue {
     return undefined;
   }
 
+  /** A task that went back, and was counted for `from` at the earliest, has not started. */
+  giveBack(id: string, from: number, now: number): void {
+    const key = this.keys.get(id);
+    const line = key === undefined ? undefined : this.lines.get(key)!;
+    if (key === undefined || !line || line.share.rate === 0) return;
+    this.startsOf(line).giveBack(from, now);
+    if (this.held.delete(key)) this.join(key, 1);
+  }
+
   /** Milliseconds until a held key may have room, 0 when none is held. */
   opensIn(now: number): number {
     const first = this.held.first();

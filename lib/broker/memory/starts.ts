@@ -74,6 +74,16 @@ export class Starts {
     if (count !== undefined) this.counts.set(at, Math.max(0, count - amount));
   }
 
+  /**
+   * A start that was counted for `from` at the earliest does not take place: the first one counted from then on no longer counts. Not
+   * when half the window has passed: the count may be gone.
+   */
+  giveBack(from: number, now: number): void {
+    if (Math.floor(now) >= from + this.window / 2) return;
+    const times = this.counting(now).flatMap(([at, amount]) => (at >= from && amount > 0 ? [at] : []));
+    if (times.length > 0) this.takeBack(Math.min(...times), 1);
+  }
+
   private counting(now: number): [number, number][] {
     return [...this.counts].filter(([at]) => this.isCounting(at, now));
   }

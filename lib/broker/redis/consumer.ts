@@ -154,6 +154,7 @@ export class RedisConsumer implements ConsumerRole {
       backlog,
       limitedFor,
       ...(isFair && { opensIn }),
+      ...(allowance > 0 && { countedAt: Math.floor(now) + allowance }),
       ...(putAside && { aside: putAside }),
       ...(claimed && { held: claimed }),
     };

@@ -117,8 +117,12 @@ export class Verdicts {
    * The server stops before the handler is done: another server runs the task again, nothing is
    * counted.
    */
-  requeue({ lease }: ActiveTask): Verdict {
-    return { outcome: 'requeued', settlement: { kind: 'requeue', lease } };
+  /** @param countedAt see Settlement: its start was counted, and it does not start */
+  requeue({ lease }: ActiveTask, countedAt?: number): Verdict {
+    return {
+      outcome: 'requeued',
+      settlement: { kind: 'requeue', lease, ...(countedAt !== undefined && { countedAt }) },
+    };
   }
 
   /** The handler goes on later: nothing has failed, so no hook is called. */

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import type { LeasedTask } from '../../../lib/broker/broker.js';
+import type { LeasedTask, Settlement } from '../../../lib/broker/broker.js';
 import type { FairShare } from '../../../lib/wire/fairness.js';
 import { fairHeader, request } from '../../support/messages.js';
 import { type Driver, type DriverTest, done, requeueing } from '../driver.js';
@@ -238,6 +238,32 @@ export function exerciseFairness(it: DriverTest): void {
       expect((await driver.exchange([], 20)).tasks).toEqual([]);
       driver.clock.advance(1);
       expect(keys((await driver.exchange([], 20)).tasks)).toBe('aaa');
+    });
+
+    it('counts no start of a task that came too late and goes back', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue([...tasksOf('a', 4, { rate: 2, window: 1_600 }), ...tasksOf('b', 2)]);
+      const claim = (settle: Settlement[]) =>
+        driver.broker.consumer.exchange('default', { settle, take: 20, allowance: 10 });
+      const { tasks, countedAt } = await claim([]);
+      expect(keys(tasks)).toBe('aabb');
+      expect(countedAt).toBe(driver.clock.now() + 10);
+      driver.clock.advance(20);
+      const back = tasks.map(({ lease }): Settlement => ({ kind: 'requeue', lease, countedAt }));
+      expect(ids((await claim([back[0]!, back[2]!])).tasks).sort()).toEqual(['a-1', 'b-1']);
+      expect((await claim([])).tasks).toEqual([]);
+    });
+
+    it('goes on counting what goes back after half its window', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue(tasksOf('a', 2, { rate: 1, window: 1_600 }));
+      const claim = (settle: Settlement[]) =>
+        driver.broker.consumer.exchange('default', { settle, take: 20, allowance: 10 });
+      const { tasks, countedAt } = await claim([]);
+      driver.clock.advance(810);
+      expect((await claim([{ kind: 'requeue', lease: tasks[0]!.lease, countedAt }])).tasks).toEqual([]);
+      driver.clock.advance(800);
+      expect(ids((await claim([])).tasks)).toEqual(['a-1']);
     });
 
     it('shows the tasks of its lines as pending, with the longest wait', async ({ driver }) => {

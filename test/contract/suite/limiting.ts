@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest';
 import type { Broker, LeasedTask, QueueLimits, Settlement } from '../../../lib/broker/broker.js';
 import { ClosedError } from '../../../lib/errors.js';
+import { request } from '../../support/messages.js';
 import type { Driver, DriverTest } from '../driver.js';
 
 const SLICE = 1_000;
@@ -249,6 +250,27 @@ export function exerciseLimiting(it: DriverTest): void {
       expect(await broker.limiting.takeStarts('scope', late, 1)).toMatchObject({ granted: 0 });
       clock.advance(500);
       expect(await broker.limiting.takeStarts('scope', late, 1)).toMatchObject({ granted: 1 });
+    });
+
+    it('no longer count when a queue has counted them and the tasks go back unstarted', async ({ driver }) => {
+      await driver.enqueue(['a', 'b', 'c'].map((id) => request({ id })));
+      const limits = { active: 0, rate: 2, window: 1_600 };
+      const claim = (settle: Settlement[], limited = limits) =>
+        driver.broker.consumer.exchange('default', { settle, take: 9, limits: limited, allowance: 10 });
+      const ids = ({ tasks }: { tasks: readonly LeasedTask[] }) => tasks.map(({ lease }) => lease.id);
+      const first = await claim([]);
+      expect(ids(first)).toEqual(['a', 'b']);
+      driver.clock.advance(700);
+      const [one, other] = first.tasks.map(({ lease }) => lease);
+      const again = await claim([{ kind: 'requeue', lease: one!, countedAt: first.countedAt }]);
+      expect(ids(again)).toEqual(['a']);
+      // Without the time it has started, and goes on counting: so does one that comes after half the window.
+      expect(ids(await claim([{ kind: 'requeue', lease: other! }]))).toEqual([]);
+      driver.clock.advance(815);
+      const late: Settlement = { kind: 'requeue', lease: again.tasks[0]!.lease, countedAt: again.countedAt };
+      expect(ids(await claim([late]))).toEqual([]);
+      driver.clock.advance(110);
+      expect(ids(await claim([]))).toEqual(['a']);
     });
 
     it('are counted by scope and by window', async ({ driver }) => {

@@ -133,6 +133,7 @@ function timeOf(item: Settlement): string {
   if (item.kind === 'sleep') return requireSeconds(item.wakeAt, `wakeAt of task "${item.lease.id}"`);
   if (item.kind === 'complete') return requireSeconds(item.expiresAt, `expiresAt of task "${item.lease.id}"`);
   if (item.kind === 'done' && item.revoked) return '1';
+  if (item.kind === 'requeue') return item.countedAt === undefined ? '' : String(item.countedAt);
   if (item.kind === 'retry') return requireSeconds(item.retryAt, `retryAt of task "${item.lease.id}"`);
   return '';
 }
