@@ -47,7 +47,10 @@ export class Acknowledgements {
     this.waitsForDisk.add(queue);
   }
 
-  /** @returns the reply of the script, and who has what it wrote. A script that only reads waits for all that was written before it. */
+  /**
+   * @returns the reply of the script, and who has what it wrote. That says nothing when it wrote nothing: Redis 7.2 and later wait for the
+   * writes of this connection alone, so a script that finds a task writes something of it again
+   */
   run(
     name: ScriptName,
     keys: readonly string[],
