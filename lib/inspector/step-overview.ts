@@ -40,7 +40,7 @@ export class StepOverview {
     const undoers = steps.filter((step) => step.kind === 'undo' && step.ended !== undefined && !step.failed);
     this.undone = new Set(undoers.map(({ name }) => name.slice(UNDO_PREFIX.length)));
     for (const step of steps) {
-      if (step.kind !== 'wait' || step.signal === undefined) continue;
+      if (step.kind !== 'wait' || step.signal === undefined || step.timedOut) continue; // that one takes none
       const ofSignal = this.waits.get(step.signal) ?? [];
       this.waits.set(step.signal, ofSignal);
       this.nths.set(step, ofSignal.push(step));
@@ -129,7 +129,9 @@ export class StepOverview {
 
   /** How many signals of the name were for the steps that were undone. */
   private before(signal: string): number {
-    return this.isBegunAnew ? Number(this.stored.undo!.signals[signal] ?? 0) : 0;
+    if (!this.isBegunAnew) return 0;
+    const { signals } = this.stored.undo!;
+    return Object.hasOwn(signals, signal) ? Number(signals[signal]) : 0;
   }
 }
 

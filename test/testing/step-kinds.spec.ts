@@ -9,6 +9,7 @@ import {
   defineTask,
   Payload,
   RevokeTask,
+  SignalTimeoutError,
   SkipRetry,
   StepFailedError,
   Steps,
@@ -174,6 +175,34 @@ describe('retries of a step', () => {
     );
   });
 
+  it('a wait that has timed out leaves the next signal to a later wait, or to one beside it', async () => {
+    const orLate = async <T>(wait: Promise<T>): Promise<T | undefined> => {
+      try {
+        return await wait;
+      } catch (error) {
+        if (error instanceof SignalTimeoutError) return undefined;
+        throw error;
+      }
+    };
+    workers.work['again'] = async (steps) => {
+      expect(await orLate(steps.waitFor('first', Approval, { timeout: '1d' }))).toBeUndefined();
+      workers.log.push((await steps.waitFor('second', Approval)).by);
+    };
+    workers.work['beside'] = async (steps) => {
+      const first = orLate(steps.waitFor('first', Approval, { timeout: '1d' }));
+      const waits = await Promise.all([first, steps.waitFor('second', Approval)]);
+      workers.log.push(`beside ${waits.map((got) => got?.by)}`);
+    };
+    for (const name of ['again', 'beside']) {
+      const info = await asynq.enqueue(Work, name);
+      await tester.advance('1d');
+      await asynq.signal(info, Approval, { by: 'anna' });
+      expect((await inspector.steps(info.queue, info.id))!.steps.map(({ state }) => state)).toEqual(['failed', 'done']);
+      expect(await tester.drain()).toMatchObject({ done: 1, total: 1 });
+    }
+    expect(workers.log).toEqual(['anna', 'beside ,anna']);
+  });
+
   it('used up, throw the same each time, so that a handler may go another way', async () => {
     const seen: unknown[] = [];
     let calls = 0;
@@ -303,6 +332,20 @@ describe('compensations', () => {
     await asynq.signal(info, Approval, { by: 'berta' });
     expect(await tester.drain()).toMatchObject({ done: 1 });
     expect(workers.log.at(-1)).toBe('berta');
+  });
+
+  it('undone, a task waits for a signal of any name again', async () => {
+    const Odd = defineSignal('constructor');
+    workers.work['saga'] = saga((steps) => steps.waitFor('odd', Odd, { timeout: '1h' }));
+    const info = await asynq.enqueue(Work, 'saga', { maxRetry: 0 });
+    await tester.advance('1h');
+    await inspector.runTask(info.queue, info.id);
+    await tester.drain();
+    await asynq.signal(info, Odd);
+    expect((await inspector.steps(info.queue, info.id))!.signals).toEqual([
+      { name: 'constructor', count: 1, taken: 1 },
+    ]);
+    expect(await tester.drain()).toMatchObject({ done: 1 });
   });
 
   it('run for the second life of a task, too, also when its server has died before it could say so', async () => {

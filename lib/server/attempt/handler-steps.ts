@@ -32,7 +32,8 @@ export class HandlerSteps implements TaskSteps, HandlerCall {
   private readonly calls: StepCalls;
   private count = 0;
   private readonly occurrences = new Map<string, number>();
-  private readonly waits = new Map<string, number>();
+  /** How many signals of each name the waits of this call take: one that has timed out takes none. */
+  private readonly taken = new Map<string, number>();
 
   constructor(
     readonly deps: StepsDeps,
@@ -125,24 +126,23 @@ export class HandlerSteps implements TaskSteps, HandlerCall {
   async waitFor<P>(name: string, signal: SignalDefinition<P>, options: WaitForOptions = {}): Promise<Jsonify<P>> {
     const { milliseconds, signalName } = readWait(name, signal, options);
     const step = this.begin(name);
-    const nth = (this.waits.get(signalName) ?? 0) + 1;
-    this.waits.set(signalName, nth);
-    const payload = await this.records.signal(signalName, nth);
-    const before = await this.records.find(
-      step,
-      'wait',
-      ({ timedOut }) => timedOut !== undefined || payload !== undefined,
-    );
+    await this.records.load();
+    // No pause from here until it is known whether this wait takes a signal: those side by side take them in the order of their calls.
+    const nth = (this.taken.get(signalName) ?? 0) + 1;
+    const payload = this.records.signal(signalName, nth);
+    const before = this.records.found(step, 'wait', ({ timedOut }) => timedOut !== undefined || payload !== undefined);
+    if (before?.timedOut) throw new SignalTimeoutError(step.name, signalName);
     const { now } = this;
     const until = before?.until ?? now + milliseconds;
-    if (before?.timedOut) throw new SignalTimeoutError(step.name, signalName);
     const checkpoint = { n: step.n, kind: 'wait', at: before?.at ?? now, until, signal: signalName } as const;
+    const isOver = payload === undefined && until <= now;
+    if (!isOver) this.taken.set(signalName, nth);
     if (payload) {
       if (!before) await this.records.write(step, checkpoint);
       return decodeJson(payload) as Jsonify<P>;
     }
-    if (until > this.now) {
-      const awaited = { signal: signalName, n: await this.records.signalNumber(signalName, nth) };
+    if (!isOver) {
+      const awaited = { signal: signalName, n: this.records.signalNumber(signalName, nth) };
       return this.work.suspend(step, until, before ? undefined : checkpoint, awaited);
     }
     await this.records.write(step, { ...checkpoint, timedOut: true });

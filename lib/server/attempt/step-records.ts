@@ -118,7 +118,13 @@ export class StepRecords {
     kind: Checkpoint['kind'],
     isOver: (checkpoint: Checkpoint) => boolean,
   ): Promise<Checkpoint | undefined> {
-    const known = await this.load();
+    await this.load();
+    return this.found(step, kind, isOver);
+  }
+
+  /** As {@link find}, once all is loaded. @throws StepsChangedError */
+  found(step: Step, kind: Checkpoint['kind'], isOver: (checkpoint: Checkpoint) => boolean): Checkpoint | undefined {
+    const known = this.known!;
     const found = this.ask(step, kind, known);
     if (known.isUndoing && !(found && isOver(found))) throw new TaskSuspended(step.name, UNDOING);
     return found;
@@ -137,16 +143,17 @@ export class StepRecords {
     return found;
   }
 
-  /** The payload of the nth signal of this name, from 1 on, if it has come. */
-  async signal(name: string, n: number): Promise<Buffer | undefined> {
-    const { signals } = await this.load();
-    return signals.get(name)?.[(await this.signalNumber(name, n)) - 1];
+  /** The payload of the nth signal of this name, from 1 on, if it has come. All is loaded. */
+  signal(name: string, n: number): Buffer | undefined {
+    return this.known!.signals.get(name)?.[this.signalNumber(name, n) - 1];
   }
 
-  /** Which of those that the task ever got is meant. */
-  async signalNumber(name: string, n: number): Promise<number> {
-    const { life, undo } = await this.load();
-    return n + (life > 0 ? (undo?.signals?.[name] ?? 0) : 0);
+  /** Which of those that the task ever got is meant. All is loaded. */
+  signalNumber(name: string, n: number): number {
+    const { life, undo } = this.known!;
+    const { signals = {} } = undo ?? {};
+    // A signal may have the name of something that every object has.
+    return n + (life > 0 && Object.hasOwn(signals, name) ? signals[name]! : 0);
   }
 
   /** See {@link answerNameOf}. */
