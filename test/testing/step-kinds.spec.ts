@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
@@ -742,6 +743,45 @@ describe('options of steps', () => {
     expect(await tester.advance('1m')).toMatchObject({ done: 1 });
     expect(workers.log).toEqual(['a', 'b', 'new']);
     expect(versions).toEqual([2, 2]);
+  });
+
+  it.each<[string, (steps: TaskSteps, attempt: number) => Promise<unknown>]>([
+    [
+      'stores a step again',
+      (steps, attempt) => steps.run('a', () => (attempt < 3 ? fail('not yet') : 1), { retry: { max: 3, delay: '1m' } }),
+    ],
+    [
+      'stores the first of those side by side',
+      (steps, attempt) =>
+        Promise.all([
+          steps.run('a', () => sleep(1).then(() => (attempt === 1 ? fail('not yet') : 1))),
+          steps.run('b', () => 2),
+        ]),
+    ],
+  ])('say which version began, also when a later one %s', async (_, first) => {
+    const versions: number[] = [];
+    workers.work['x'] = async (steps) => {
+      versions.push(await steps.version());
+      await first(steps, versions.length);
+      await steps.sleep('c', '1d');
+    };
+    await asynq.enqueue(Changed, 'x');
+    await tester.drain();
+    // What is stored until now is of version 1.
+    const { checkpoints } = broker;
+    const read = checkpoints.read.bind(checkpoints);
+    checkpoints.read = async (...args) => {
+      const { checkpoints: all, ...rest } = await read(...args);
+      const old = [...all].map(
+        ([name, bytes]) => [name, Buffer.from(String(bytes).replace('"v":2', '"v":1'))] as const,
+      );
+      return { ...rest, checkpoints: new Map(old) };
+    };
+    await tester.advance('1m');
+    checkpoints.read = read;
+    await tester.advance('2d');
+    expect(versions.length).toBeGreaterThan(2);
+    expect(versions).toEqual([2, ...versions.slice(1).fill(1)]);
   });
 
   it('refuse tasks that another version has begun', async () => {

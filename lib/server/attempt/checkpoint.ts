@@ -28,7 +28,7 @@ export interface Checkpoint {
   /** How many rows are done, and the cursor of the last of them. */
   readonly done?: number | undefined;
   readonly cursor?: unknown;
-  /** The version of the handler, if it is not 1. */
+  /** The version of the handler that has begun the task, if it is not 1. */
   readonly v?: number | undefined;
   /** How often the steps of the task were undone before it. */
   readonly life?: number | undefined;

@@ -32,6 +32,8 @@ interface Known {
   readonly life: number;
   /** Whether they are to be undone, or being undone. */
   readonly isUndoing: boolean;
+  /** The version of the handler that has begun the task. */
+  readonly begunBy: number;
   /** The names of those that this call has not asked for yet, by their positions. */
   readonly unasked: Map<number, string>;
 }
@@ -81,9 +83,7 @@ export class StepRecords {
 
   /** The version of the handler that has begun the task: this one, when nothing is stored. */
   async begunBy(): Promise<number> {
-    const { checkpoints } = await this.load();
-    const first = [...checkpoints.values()].find(({ n, kind }) => n === 0 && kind !== 'undo');
-    return first ? (first.v ?? 1) : this.version;
+    return (await this.load()).begunBy;
   }
 
   /** Reads what is stored; without an error when that fails, as another one is on its way. */
@@ -169,10 +169,12 @@ export class StepRecords {
     return bytes && decodeAnswer(bytes);
   }
 
-  /** A checkpoint as it is stored: it says who has written it. */
+  /**
+   * A checkpoint as it is stored. Its version is that which has begun the task, not that of who writes it: a step may be stored again by a later
+   * version, as with another try, or be the first to end only then.
+   */
   encode(checkpoint: Checkpoint): Buffer {
-    const life = this.known?.life ?? 0;
-    const { version } = this;
+    const { life = 0, begunBy: version = this.version } = this.known ?? {};
     return encodeCheckpoint({
       ...checkpoint,
       ...(version > 1 && { v: version }),
@@ -245,9 +247,13 @@ export class StepRecords {
     // Until the task is run again, the life that was undone goes on.
     const life = last - (undo?.over && isUndoing ? 1 : 0);
     const own = decoded.filter(([, one]) => (one.life ?? 0) === life);
-    const unasked = new Map(own.filter(([, { kind }]) => kind !== 'undo').map(([name, { n }]) => [n, name] as const));
+    const asked = own.filter(([, { kind }]) => kind !== 'undo');
+    const unasked = new Map(asked.map(([name, { n }]) => [n, name] as const));
+    // Of steps side by side the first may not have been stored.
+    const [first] = asked.map(([, one]) => one).toSorted((one, other) => one.n - other.n);
+    const begunBy = first ? (first.v ?? 1) : this.version;
     const { answers, signals } = stored;
-    return { checkpoints: new Map(own), answers, signals, undo, life, isUndoing, unasked };
+    return { checkpoints: new Map(own), answers, signals, undo, life, isUndoing, begunBy, unasked };
   }
 }
 
