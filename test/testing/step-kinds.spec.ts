@@ -498,6 +498,25 @@ describe('rows', () => {
     expect(workers.log).toEqual(['0:10', '1:20', '2:30', '3:40', '4 rows', 'after']);
   });
 
+  it.each<[string, unknown, string]>([
+    ['a bigint', 1n, 'the cursor of step "rows" cannot be stored: it has a bigint'],
+    ['a Map', new Map(), 'it has a Map'],
+    ['an invalid date', { at: new Date(NaN) }, 'it has an invalid Date at at'],
+    ['nothing', undefined, 'the cursor of step "rows" is undefined'],
+  ])('whose cursor is %s end at once: the next call would begin somewhere else', async (_, cursor, message) => {
+    workers.work['rows'] = (steps) =>
+      steps.each(
+        'rows',
+        () => [1, 2],
+        (row) => workers.log.push(String(row)),
+        { cursor: () => cursor },
+      );
+    const info = await asynq.enqueue(Work, 'rows');
+    expect(await tester.drain()).toMatchObject({ archived: 1 });
+    expect(await lastErr(info)).toContain(message);
+    expect(workers.log).toEqual(['1']);
+  });
+
   it('come from a function that gets the cursor of the last one', async () => {
     const asked: unknown[] = [];
     let fails = 1;

@@ -2,6 +2,7 @@ import type { Clock } from '../../clock.js';
 import { InvalidStepError, ShutdownError } from '../../errors.js';
 import { describe } from '../../validation.js';
 import type { EachSettings } from './step-options.js';
+import { requireJson } from './step-result.js';
 import type { StepsAttempt, StepsDeps } from './steps-deps.js';
 
 /** Rows that take no time: the event loop gets a turn so often, in milliseconds. */
@@ -46,7 +47,7 @@ export async function eachRow(step: EachRow): Promise<number> {
       const next = await abort.before(rows.next());
       if (next.done) break;
       await work(next.value, done);
-      cursor = step.cursor ? step.cursor(next.value) : done + 1;
+      cursor = step.cursor ? cursorOf(step, next.value) : done + 1;
       done += 1;
       if (clock.elapsed() - storedAt >= every) await store();
       if (performance.now() - turnAt < TURN_MS) continue;
@@ -64,6 +65,16 @@ export async function eachRow(step: EachRow): Promise<number> {
   }
   await step.store(done, cursor, true);
   return done;
+}
+
+/** With one that JSON does not keep the next call would begin somewhere else. */
+function cursorOf(step: EachRow, row: unknown): unknown {
+  const cursor = step.cursor!(row);
+  if (cursor === undefined) {
+    throw new InvalidStepError(`the cursor of step "${step.step}" is undefined; return what says where the row is`);
+  }
+  requireJson(cursor, `the cursor of step "${step.step}"`);
+  return cursor;
 }
 
 type Iteration = { next(): Promise<IteratorResult<unknown>>; return?(): unknown };

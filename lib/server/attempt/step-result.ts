@@ -13,20 +13,24 @@ interface Misfit {
  * @throws InvalidStepError when JSON would make something else of it, or it is too large
  */
 export function encodeStepResult(value: unknown, step: string, maxBytes: number): string {
-  const misfit = findMisfit(value, '', new Set());
-  if (misfit) {
-    const where = misfit.path === '' ? '' : ` at ${misfit.path.slice(1)}`;
-    throw new InvalidStepError(
-      `the result of step "${step}" cannot be stored: it has ${misfit.what}${where}, which JSON does not keep. ` +
-        'Return plain objects, arrays, texts, numbers, booleans and null',
-    );
-  }
+  requireJson(value, `the result of step "${step}"`);
   const text = value === undefined ? '' : JSON.stringify(value);
   try {
     return requirePayloadSize(text, maxBytes, `the result of step "${step}"`);
   } catch (error) {
     throw new InvalidStepError((error as Error).message);
   }
+}
+
+/** @throws InvalidStepError when JSON would make something else of it. @param what as in `the result of step "row"` */
+export function requireJson(value: unknown, what: string): void {
+  const misfit = findMisfit(value, '', new Set());
+  if (!misfit) return;
+  const where = misfit.path === '' ? '' : ` at ${misfit.path.slice(1)}`;
+  throw new InvalidStepError(
+    `${what} cannot be stored: it has ${misfit.what}${where}, which JSON does not keep. ` +
+      'Return plain objects, arrays, texts, numbers, booleans and null',
+  );
 }
 
 function findMisfit(value: unknown, path: string, above: Set<unknown>): Misfit | undefined {
@@ -48,6 +52,7 @@ function findMisfit(value: unknown, path: string, above: Set<unknown>): Misfit |
 function misfitOf(value: unknown): string | undefined {
   if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') return `a ${typeof value}`;
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
+  if (value instanceof Date && Number.isNaN(value.getTime())) return 'an invalid Date';
   if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Date) return undefined;
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null)
