@@ -360,6 +360,9 @@ describe('the command line', () => {
         'Paused:       false',
       ]);
       expect(inspected.slice(7)).toEqual(['', 'Tasks by state', ...numbers, '', ...day]);
+      const info = await driver.redis.info('server');
+      // Valkey has the version of Redis that it is compatible with, too.
+      const [, version] = /valkey_version:(\S+)/.exec(info) ?? /redis_version:(\S+)/.exec(info)!;
       const stats = await lines('stats');
       expect(stats.slice(0, 11)).toEqual([
         'Tasks by state',
@@ -374,7 +377,7 @@ describe('the command line', () => {
       expect(stats.slice(12)).toEqual([
         'Redis',
         expect.stringMatching(/^version +uptime +connections/),
-        expect.stringMatching(/^\d+\.\d+\.\d+ +0 days +\d+ +\S+B +\S+B$/),
+        expect.stringMatching(new RegExp(`^${version!.replaceAll('.', '\\.')} +0 days +\\d+ +\\S+B +\\S+B$`)),
       ]);
       expect(await lines('queue history default -x 2')).toEqual([
         'Queue default',
@@ -421,7 +424,7 @@ describe('the command line', () => {
             Timestamp: timestamp,
           },
         ],
-        redis: expect.objectContaining({ redis_mode: 'standalone', uptime_in_days: '0' }),
+        redis: expect.objectContaining({ role: 'master', uptime_in_days: '0' }),
       });
       await driver.redis.flushall();
       expect(await json('stats')).toMatchObject({ aggregate: { active: 0 }, queues: null });

@@ -75,7 +75,7 @@ function printStats(context: CommandContext<StatsFlags>, aggregate: Aggregate, q
 type Info = Readonly<Record<string, string>>;
 
 const REDIS_COLUMNS = [
-  { title: 'version', cell: (info: Info) => info['redis_version'] ?? '' },
+  { title: 'version', cell: (info: Info) => info['valkey_version'] ?? info['redis_version'] ?? '' },
   { title: 'uptime', cell: (info: Info) => `${info['uptime_in_days']} days` },
   { title: 'connections', cell: (info: Info) => info['connected_clients'] ?? '' },
   { title: 'memory usage', cell: (info: Info) => `${info['used_memory_human']}B` },
