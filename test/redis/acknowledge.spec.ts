@@ -225,6 +225,17 @@ describe('acknowledge', () => {
     await expect(client.enqueue('t', 2)).rejects.toMatchObject({ code: 'ASYNQ_QUEUE_FULL', pending: 1 });
   });
 
+  it('waits for what others have written when the call stores nothing, where Redis does', async () => {
+    const { broker } = clientOf(master);
+    const [, major, minor] = /redis_version:(\d+)\.(\d+)/.exec(await connect(master).info('server'))!;
+    const waitsForOthers = Number(major) < 7 || (Number(major) === 7 && Number(minor) < 2);
+    freeze();
+    await connect(master).set('written', 'before'); // which the replica has not
+    const wish = { replicas: 1, disk: false, timeout: 100 };
+    const reply = await broker.producer.enqueueAcknowledged('default', [], wish);
+    expect(reply).toMatchObject(waitsForOthers ? { replicas: 0, isEnough: false } : { replicas: 1, isEnough: true });
+  });
+
   it.each<EnqueueOptions<unknown>>([{ taskId: 'taken' }, { unique: '1h' }])(
     'promises nothing of a task that is there and that the call has not stored: %o',
     async (options) => {

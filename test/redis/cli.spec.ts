@@ -10,6 +10,13 @@ const stored = (driver: RedisDriver, state: 'pending' | 'scheduled' | 'archived'
     .listTasks('default', { state, size: 100 })
     .then(({ tasks }) => tasks.map(({ message }) => message.id));
 
+/** Valkey has the version of Redis that it is compatible with, too. */
+async function serverOf({ redis }: RedisDriver): Promise<{ isValkey: boolean; version: string }> {
+  const info = await redis.info('server');
+  const valkey = /valkey_version:(\S+)/.exec(info)?.[1];
+  return { isValkey: valkey !== undefined, version: valkey ?? /redis_version:(\S+)/.exec(info)![1]! };
+}
+
 describe('the command line', () => {
   describe('of a queue with a task in every state', () => {
     const arrange = (driver: RedisDriver): Promise<void> => arrangeEveryState(driver.broker);
@@ -360,9 +367,7 @@ describe('the command line', () => {
         'Paused:       false',
       ]);
       expect(inspected.slice(7)).toEqual(['', 'Tasks by state', ...numbers, '', ...day]);
-      const info = await driver.redis.info('server');
-      // Valkey has the version of Redis that it is compatible with, too.
-      const [, version] = /valkey_version:(\S+)/.exec(info) ?? /redis_version:(\S+)/.exec(info)!;
+      const { version } = await serverOf(driver);
       const stats = await lines('stats');
       expect(stats.slice(0, 11)).toEqual([
         'Tasks by state',
@@ -377,7 +382,7 @@ describe('the command line', () => {
       expect(stats.slice(12)).toEqual([
         'Redis',
         expect.stringMatching(/^version +uptime +connections/),
-        expect.stringMatching(new RegExp(`^${version!.replaceAll('.', '\\.')} +0 days +\\d+ +\\S+B +\\S+B$`)),
+        expect.stringMatching(new RegExp(`^${version.replaceAll('.', '\\.')} +0 days +\\d+ +\\S+B +\\S+B$`)),
       ]);
       expect(await lines('queue history default -x 2')).toEqual([
         'Queue default',
@@ -399,6 +404,7 @@ describe('the command line', () => {
       driver.clock.advance(1500);
       const timestamp = '2030-06-15T12:00:01.500Z';
       const counts = { active: 1, pending: 1, aggregating: 1, scheduled: 1, retry: 1, archived: 1, completed: 1 };
+      const { isValkey } = await serverOf(driver);
       const answer = await json('stats');
       expect(answer).toEqual({
         aggregate: { ...counts, processed: 3, failed: 2, timestamp },
@@ -424,7 +430,10 @@ describe('the command line', () => {
             Timestamp: timestamp,
           },
         ],
-        redis: expect.objectContaining({ role: 'master', uptime_in_days: '0' }),
+        redis: expect.objectContaining({
+          [isValkey ? 'server_mode' : 'redis_mode']: 'standalone',
+          uptime_in_days: '0',
+        }),
       });
       await driver.redis.flushall();
       expect(await json('stats')).toMatchObject({ aggregate: { active: 0 }, queues: null });
