@@ -31,6 +31,10 @@ export interface RedisInfo {
   readonly cluster: { readonly info: string; readonly nodes: string } | undefined;
 }
 
+/** Of the server. Valkey has the version of Redis that it is compatible with, too. @param info what INFO has said, by name */
+export const serverVersion = (info: Readonly<Record<string, string>>): string | undefined =>
+  info['valkey_version'] ?? info['redis_version'];
+
 /** Where a cluster stores a queue. */
 export interface ClusterLocation {
   readonly slot: number;

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { serverVersion } from '../../broker/operations.js';
 import { QueueNotFoundError } from '../../errors.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
@@ -75,7 +76,7 @@ function printStats(context: CommandContext<StatsFlags>, aggregate: Aggregate, q
 type Info = Readonly<Record<string, string>>;
 
 const REDIS_COLUMNS = [
-  { title: 'version', cell: (info: Info) => info['valkey_version'] ?? info['redis_version'] ?? '' },
+  { title: 'version', cell: (info: Info) => serverVersion(info) ?? '' },
   { title: 'uptime', cell: (info: Info) => `${info['uptime_in_days']} days` },
   { title: 'connections', cell: (info: Info) => info['connected_clients'] ?? '' },
   { title: 'memory usage', cell: (info: Info) => `${info['used_memory_human']}B` },

@@ -1,5 +1,6 @@
 import { mapConcurrent } from '../../../async.js';
 import type { RedisInfo } from '../../../broker/inspection.js';
+import { serverVersion } from '../../../broker/operations.js';
 import type { Dashboard } from '../../dashboard.js';
 import type { ApiRequest, Route } from '../route.js';
 import { amount, count, flag, listOf, mapOf, orNull, shape, text } from '../schema.js';
@@ -53,7 +54,7 @@ function show({ address, nodes, cluster }: RedisInfo, locations: Awaited<ReturnT
     cluster: cluster !== undefined,
     raw_cluster_nodes: cluster?.nodes ?? '',
     queue_locations: locations,
-    version: versionOf(first) ?? null,
+    version: serverVersion(first) ?? null,
     role: first['role'] ?? null,
     used_memory: sum(infos, 'used_memory'),
     maxmemory: sum(infos, 'maxmemory'),
@@ -64,8 +65,6 @@ function show({ address, nodes, cluster }: RedisInfo, locations: Awaited<ReturnT
     warnings: [...new Set(infos.flatMap(warningsOf))],
   };
 }
-
-const versionOf = (info: Info): string | undefined => info['valkey_version'] ?? info['redis_version'];
 
 const numbers = (infos: readonly Info[], name: string): number[] =>
   infos.map((info) => Number(info[name] ?? NaN)).filter(Number.isFinite);
