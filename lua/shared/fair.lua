@@ -111,6 +111,11 @@ do
     if call('ZADD', ring, 'NX', first and first + 1 / weight or '0', key) == 1 then keys_in_ring = keys_in_ring + 1 end
   end
 
+  -- A key that is held back has its turns again.
+  local function open(key)
+    if has_held and call('ZREM', held, key) == 1 then join(key, 1) end
+  end
+
   -- Tasks that F.push_all puts into the lines of their keys.
   local added, added_keys, added_texts = {}, {}, {}
   function F.add(key, text, id)
@@ -452,7 +457,7 @@ do
         if key then
           freed[#freed + 1] = ids[i]
           try('SREM', running .. key, ids[i])
-          if has_held and call('ZREM', held, key) == 1 then join(key, 1) end
+          open(key)
         end
       end
       if #freed > 0 then call('HDEL', slots, unpack(freed)) end
@@ -468,10 +473,9 @@ do
     call('HDEL', key, 'turn')
     F.add(name, text, id)
     F.push_all(true)
+    if not counted_from then return end
     local _, _, rate, window = share_limits(text)
-    if counted_from and rate > 0 and give_back_start(rates .. window .. ':' .. name, counted_from, window, now_ms) then
-      if has_held and call('ZREM', held, name) == 1 then join(name, 1) end
-    end
+    if rate > 0 and give_back_start(rates .. window .. ':' .. name, counted_from, window, now_ms) then open(name) end
   end
 
   -- Writes how many tasks wait in lines; of no line is nothing left behind. A reply gets the milliseconds until a held key may have

@@ -88,8 +88,9 @@ export class FairPending extends LinkedQueue {
   /** A task that went back, and was counted for `from` at the earliest, has not started. */
   giveBack(id: string, from: number, now: number): void {
     const key = this.keys.get(id);
-    const line = key === undefined ? undefined : this.lines.get(key)!;
-    if (key === undefined || !line || line.share.rate === 0) return;
+    if (key === undefined) return; // it was superseded
+    const line = this.lines.get(key)!;
+    if (line.share.rate === 0) return;
     this.startsOf(line).giveBack(from, now);
     if (this.held.delete(key)) this.join(key, 1);
   }

@@ -250,7 +250,7 @@ export class StepRecords {
     const asked = own.filter(([, { kind }]) => kind !== 'undo');
     const unasked = new Map(asked.map(([name, { n }]) => [n, name] as const));
     // Of steps side by side the first may not have been stored.
-    const [first] = asked.map(([, one]) => one).toSorted((one, other) => one.n - other.n);
+    const first = asked.length > 0 && asked.reduce((least, one) => (one[1].n < least[1].n ? one : least))[1];
     const begunBy = first ? (first.v ?? 1) : this.version;
     const { answers, signals } = stored;
     return { checkpoints: new Map(own), answers, signals, undo, life, isUndoing, begunBy, unasked };

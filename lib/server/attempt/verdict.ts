@@ -121,7 +121,7 @@ export class Verdicts {
   requeue({ lease }: ActiveTask, countedAt?: number): Verdict {
     return {
       outcome: 'requeued',
-      settlement: { kind: 'requeue', lease, ...(countedAt !== undefined && { countedAt }) },
+      settlement: { kind: 'requeue', lease, countedAt },
     };
   }
 

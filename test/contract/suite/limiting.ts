@@ -255,8 +255,8 @@ export function exerciseLimiting(it: DriverTest): void {
     it('no longer count when a queue has counted them and the tasks go back unstarted', async ({ driver }) => {
       await driver.enqueue(['a', 'b', 'c'].map((id) => request({ id })));
       const limits = { active: 0, rate: 2, window: 1_600 };
-      const claim = (settle: Settlement[], limited = limits) =>
-        driver.broker.consumer.exchange('default', { settle, take: 9, limits: limited, allowance: 10 });
+      const claim = (settle: Settlement[]) =>
+        driver.broker.consumer.exchange('default', { settle, take: 9, limits, allowance: 10 });
       const ids = ({ tasks }: { tasks: readonly LeasedTask[] }) => tasks.map(({ lease }) => lease.id);
       const first = await claim([]);
       expect(ids(first)).toEqual(['a', 'b']);
