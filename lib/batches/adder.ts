@@ -88,7 +88,7 @@ export class Adder {
   }
 
   private async readAsync(payloads: AsyncIterable<unknown>): Promise<void> {
-    for await (const payload of payloads) {
+    for await (const payload of this.parts.sources.read(payloads)) {
       const full = this.take(payload);
       if (full) await full;
       if (this.isStopped) return;

@@ -8,6 +8,7 @@ import { requireNonBlank, requireObject } from '../validation.js';
 import { AsynqBatch } from './batch.js';
 import { prepareCallbacks } from './callbacks.js';
 import type { BatchParts } from './parts.js';
+import { Sources } from './sources.js';
 import { type BatchOptions, CALLBACKS, checkedQueue, readBatchOptions } from './options.js';
 
 /** Where a batch is: `AsynqBatch` and `BatchInfo` are such references, and what they are as JSON. */
@@ -20,12 +21,14 @@ export interface BatchRef {
 export class Batches {
   private readonly parts: BatchParts;
 
-  constructor(parts: Omit<BatchParts, 'poller'>) {
-    this.parts = { ...parts, poller: new EndPoller(awaitedBatches(parts.broker.batches), parts.broker) };
+  constructor(parts: Omit<BatchParts, 'poller' | 'sources'>) {
+    const poller = new EndPoller(awaitedBatches(parts.broker.batches), parts.broker);
+    this.parts = { ...parts, poller, sources: new Sources() };
   }
 
-  /** Ends every `done` under way. */
+  /** Ends every `done` under way, and lets `add` read nothing more of async sources. */
   close(): void {
+    this.parts.sources.close();
     this.parts.poller.close();
   }
 

@@ -4,6 +4,7 @@ import type { AsynqEvents } from '../events/events.js';
 import type { BatchProgress } from '../broker/batches.js';
 import type { EndPoller } from '../links/end-poller.js';
 import type { Relay } from '../links/relay.js';
+import type { Sources } from './sources.js';
 import type { Tracing } from '../tracing/tracing.js';
 
 /** What batches need of a client. */
@@ -16,6 +17,7 @@ export interface BatchParts {
   /** @throws ClosedError when the client is closed */
   requireOpen(): void;
   readonly poller: EndPoller<BatchProgress>;
+  readonly sources: Sources;
   /** Keeps the client from closing before the work has settled. */
   track<T>(work: Promise<T>): Promise<T>;
 }

@@ -400,8 +400,8 @@ export class AsynqClient {
 
   private async settle(): Promise<void> {
     await this.madeResults?.close();
-    await Promise.allSettled([...this.bulks, this.sender.close(), this.linked.closeWorkflows()]);
     this.linked.closeBatches();
+    await Promise.allSettled([...this.bulks, this.sender.close(), this.linked.closeWorkflows()]);
     if (!this.hooks.relay) await this.relay.close();
   }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { AsynqBatch } from '../../../lib/batches/batch.js';
 import { AsynqClient } from '../../../lib/client/client.js';
 import {
@@ -6,6 +6,7 @@ import {
   BatchEndedError,
   BatchNotFoundError,
   BrokerUnavailableError,
+  ClosedError,
   DuplicateTaskError,
   InvalidTaskError,
 } from '../../../lib/errors.js';
@@ -293,6 +294,50 @@ describe('payloads that cannot be added', () => {
     broker.confirmError = new BrokerUnavailableError('away');
     expect(await batch.add(Row, rows(2))).toBe(2);
   });
+});
+
+it('reads no more of a source that yields nothing, when the client closes: what was read is added', async () => {
+  const { broker, client, batch } = await setUp();
+  let source = 'untouched';
+  async function* stuck() {
+    try {
+      yield { n: 0 };
+      yield { n: 1 };
+      source = 'waited for';
+      await new Promise<void>(() => undefined);
+    } finally {
+      source = 'left';
+    }
+  }
+  const adding = failureOf(batch.add(Row, stuck()));
+  await vi.waitFor(() => expect(source).toBe('waited for'));
+  await client.close();
+  const error = await adding;
+  expect(error).toBeInstanceOf(BatchAddError);
+  expect(error).toMatchObject({ added: 2, read: 2, notAdded: [], cause: expect.any(ClosedError) });
+  expect(error.message).toContain('the client was closed while payloads were read');
+  expect(broker.added.flatMap(({ requests }) => requests)).toHaveLength(2);
+});
+
+it('leaves a source between two payloads, when the client closes', async () => {
+  const { client, batch } = await setUp();
+  let left = false;
+  let next = (): void => undefined;
+  const source = {
+    [Symbol.asyncIterator]: () => ({
+      next: () =>
+        new Promise<IteratorResult<{ n: number }>>(
+          (resolve) => (next = () => resolve({ done: false, value: { n: 0 } })),
+        ),
+      return: () => Promise.resolve({ done: true as const, value: void (left = true) }),
+    }),
+  };
+  const adding = failureOf(batch.add(Row, source));
+  await turn();
+  await client.close();
+  expect(await adding).toMatchObject({ added: 0, read: 0 });
+  expect(left).toBe(true);
+  next();
 });
 
 it('lets what is being added end before the client is closed', async () => {
