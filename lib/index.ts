@@ -52,6 +52,7 @@ export type { Prerequisite } from './broker/links.js';
 export type {
   ExplainedReason,
   LimitHolder,
+  OpenPrerequisite,
   ReachedLimit,
   ServerRef,
   SuspendedStep,

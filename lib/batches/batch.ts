@@ -97,7 +97,7 @@ export class AsynqBatch implements TaskBatch {
 
   /**
    * Resolves when the batch has ended, at once if it has: also when members have failed. It ends only
-   * when it is closed. A member must not wait for its own batch, which cannot end before it.
+   * when it is closed, at `closeWithin` at the latest. A member must not wait for its own batch, which cannot end before it.
    *
    * @throws BatchTimeoutError when it has not ended in time; it goes on
    * @throws BatchNotFoundError when it does not exist, or is deleted meanwhile

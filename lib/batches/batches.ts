@@ -86,7 +86,7 @@ const awaitedBatches = (batches: Pick<BatchesRole, 'progress'>): Polled<BatchPro
   late: (queue, id, within, options) =>
     new BatchTimeoutError(
       `batch "${id}" of queue "${queue}" has not ended within ${within}; it goes on: wait again, or look at progress(). ` +
-        'A batch that is open ends only after close()',
+        'A batch that is open cannot end before close(), or its closeWithin',
       options,
     ),
 });

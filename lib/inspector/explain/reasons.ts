@@ -22,6 +22,12 @@ export interface LimitHolder {
   readonly id: string;
 }
 
+/** A task that is waited for and has not succeeded. */
+export interface OpenPrerequisite extends WaitedFor {
+  /** It is a task that has not ended, in a queue that no server serves now. False also when its queue is not known. */
+  readonly unserved: boolean;
+}
+
 interface LimitState {
   readonly limits: PublishedLimits;
   /** Which of them are reached now; empty: none, and the task has its turn within seconds. */
@@ -85,7 +91,7 @@ export type TaskReason =
   /** It waits for tasks. `open`: those that have not succeeded. `follows`: it is the one that `latest` lets wait for the one before it. */
   | {
       readonly kind: 'waiting';
-      readonly open: readonly WaitedFor[];
+      readonly open: readonly OpenPrerequisite[];
       readonly prerequisites: number;
       readonly follows: boolean;
       readonly until: Date | undefined;

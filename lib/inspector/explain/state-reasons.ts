@@ -4,7 +4,8 @@ import { crashesOf, TASK_CRASHED } from '../../wire/crashes.js';
 import { expiryOf, TASK_EXPIRED } from '../../wire/expiry.js';
 import { namesLast } from '../../wire/keys.js';
 import type { Case } from './case.js';
-import { refOf } from './fleet.js';
+import type { WaitedFor } from '../waits.js';
+import { fleetOf, refOf } from './fleet.js';
 import type { TaskReason } from './reasons.js';
 
 const at = (seconds: number): Date => toDate(seconds * 1000);
@@ -101,9 +102,11 @@ function aggregating({ task, fleet: { serving } }: Case): TaskReason {
   return { kind: 'aggregating', group: task.message.groupKey, aggregated: some || (isKnown ? false : undefined) };
 }
 
-function waiting({ wait, task }: Case): TaskReason {
+function waiting({ wait, task, servers }: Case): TaskReason {
   const all = wait?.prerequisites ?? [];
-  const open = all.filter(({ state }) => state !== 'succeeded');
+  const isUnserved = ({ prerequisite, state }: WaitedFor): boolean =>
+    state === 'waiting' && 'id' in prerequisite && fleetOf(servers, prerequisite.queue).serving.length === 0;
+  const open = all.filter(({ state }) => state !== 'succeeded').map((one) => ({ ...one, unserved: isUnserved(one) }));
   const until = task.nextProcessAt === undefined ? undefined : at(task.nextProcessAt);
   return { kind: 'waiting', open, prerequisites: all.length, follows: namesLast(task.message), until };
 }

@@ -1,8 +1,7 @@
 import { formatDuration, formatMoment } from '../../words/when.js';
-import type { WaitedFor } from '../waits.js';
 import { keyLimitText, turnText } from './key-words.js';
 import { limitText } from './limit-words.js';
-import type { ExplainedReason, ServerRef, SuspendedStep, TaskReason } from './reasons.js';
+import type { ExplainedReason, OpenPrerequisite, ServerRef, SuspendedStep, TaskReason } from './reasons.js';
 
 /** Names of more servers, queues or tasks than this are left out. */
 const MAX_NAMES = 5;
@@ -150,13 +149,14 @@ function waitingText({ open, prerequisites, follows, until }: Of<'waiting'>, now
   return `It waits for ${open.length} of ${count(prerequisites, 'task', 'tasks')}: ${names(open.map(waitedForText))}.${ends}`;
 }
 
-function waitedForText({ prerequisite, state, reason, paused }: WaitedFor): string {
+function waitedForText({ prerequisite, state, reason, paused, unserved }: OpenPrerequisite): string {
   const name =
     'id' in prerequisite
       ? `task ${prerequisite.id} in queue "${prerequisite.queue}"`
       : `${prerequisite.type} with key "${prerequisite.key}"`;
   if (state === 'failed') return `${name}, which has failed: ${reason ?? 'no reason'}`;
-  return paused ? `${name}, whose queue is paused` : name;
+  if (paused) return `${name}, whose queue is paused`;
+  return unserved ? `${name}, whose queue no server serves` : name;
 }
 
 function tooLateText({ at, limit, outcome }: Of<'tooLate'>, now: number): string {

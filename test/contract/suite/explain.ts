@@ -464,6 +464,21 @@ export function exerciseExplain(it: DriverTest): void {
       await driver.broker.administration.deleteQueue('default', { force: true });
     });
 
+    it('says that nobody serves the queue of a task that it waits for', async ({ driver }) => {
+      await serve(driver);
+      const first = await driver.add({ queue: 'nobody' });
+      const wait = { onFailure: 'cancel', onTimeout: 'archive', deadline: driver.now + 60 } as const;
+      const prerequisites = [{ queue: 'nobody', id: first }];
+      await driver.broker.links.enqueue('default', [{ ...request({ id: 'waits' }), wait: { ...wait, prerequisites } }]);
+      expect(await reasonsFor(driver, 'waits')).toMatchObject([
+        {
+          kind: 'waiting',
+          open: [{ prerequisite: { queue: 'nobody', id: first }, unserved: true }],
+          text: expect.stringContaining(`task ${first} in queue "nobody", whose queue no server serves.`),
+        },
+      ]);
+    });
+
     it('says that a task is in a group, and whether a server makes one task of it', async ({ driver }) => {
       const id = await driver.add({ groupKey: 'g' });
       await serve(driver);

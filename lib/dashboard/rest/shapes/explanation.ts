@@ -1,6 +1,10 @@
-import type { SuspendedStep, TaskExplanation, TaskReason } from '../../../inspector/explain/reasons.js';
+import type {
+  OpenPrerequisite,
+  SuspendedStep,
+  TaskExplanation,
+  TaskReason,
+} from '../../../inspector/explain/reasons.js';
 import { reasonText } from '../../../inspector/explain/words.js';
-import type { WaitedFor } from '../../../inspector/waits.js';
 import { FAIRNESS_HEADER } from '../../../wire/fairness.js';
 import type { Dashboard } from '../../dashboard.js';
 import type { Permissions } from '../../permissions.js';
@@ -69,7 +73,7 @@ function visiblePart(reason: TaskReason, { dashboard, permissions, type, queue, 
 const visibleStep = (step: SuspendedStep, maySee: (one: { queue: string }) => boolean): SuspendedStep =>
   step.child && !maySee(step.child) ? { ...step, child: undefined } : step;
 
-function visiblePrerequisite({ presenter }: Dashboard, one: WaitedFor, isHidden: boolean): WaitedFor {
+function visiblePrerequisite({ presenter }: Dashboard, one: OpenPrerequisite, isHidden: boolean): OpenPrerequisite {
   const { prerequisite } = one;
   const key = isHidden && 'key' in prerequisite ? { ...prerequisite, key: '(hidden)' } : prerequisite;
   return {
