@@ -71,7 +71,7 @@ function addCancel(group: Command, invocation: Invocation): void {
 function addChanges(group: Command, invocation: Invocation): void {
   addCommand<OneTask & { readonly payload: string }>(group, invocation, {
     usage: 'update-payload',
-    summary: 'replace the payload of a scheduled, pending, held, retry or archived task',
+    summary: 'replace the payload of a scheduled, pending, held, waiting, retry or archived task',
     options: [
       queueOption(),
       idOption(),
@@ -82,7 +82,7 @@ function addChanges(group: Command, invocation: Invocation): void {
   });
   addCommand<OneTask & ProcessFlags>(group, invocation, {
     usage: 'reschedule',
-    summary: 'change the time at which a waiting task runs',
+    summary: 'change the time at which a task runs that neither runs now nor waits for other tasks',
     options: [queueOption(), idOption(), ...processOptions()],
     examples: [
       'task reschedule -q default -i order-17 --process_in 2h',
