@@ -111,9 +111,10 @@ export class QueueFullError extends AsynqError {
     readonly waited = 0,
   ) {
     const after = waited > 0 ? ` still, after ${waited} ms` : '';
+    const remedy = waited > 0 ? 'give it a longer waitForRoom' : 'set waitForRoom';
     super(
-      `queue ${JSON.stringify(queue)} is full${after}: it has ${pending.toLocaleString('en-US')} pending tasks, and this client ` +
-        `adds none from ${maxPending.toLocaleString('en-US')} on (maxPending); enqueue it later, add servers, or set waitForRoom`,
+      `queue ${JSON.stringify(queue)} is full${after}: it has ${pending.toLocaleString('en-US')} pending ${pending === 1 ? 'task' : 'tasks'}, and this client ` +
+        `adds none from ${maxPending.toLocaleString('en-US')} on (maxPending); enqueue it later, add servers, or ${remedy}`,
     );
   }
 }

@@ -151,7 +151,7 @@ export const awaitedRuns = (workflows: Pick<WorkflowsRole, 'summary'>): Polled<R
   late: (queue, id, within, options) =>
     new WorkflowTimeoutError(
       `run "${id}" of queue "${queue}" has not ended within ${within}; it goes on: wait again, or look at its steps with ` +
-        'AsynqInspector.getWorkflow()',
+        'AsynqInspector.getWorkflow(), and ask explain() why the task of a ready one does not run',
       options,
     ),
 });

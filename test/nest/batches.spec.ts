@@ -402,6 +402,7 @@ describe('waiting for a batch', () => {
     await tasks.advance('2m');
     expect(await late).toBeInstanceOf(BatchTimeoutError);
     expect((await late).message).toContain('has not ended within 60 s');
+    expect((await late).message).toContain('cannot end before close(), or its closeWithin');
     expect(await batch.progress()).toMatchObject({ state: 'open' });
   });
 

@@ -246,6 +246,7 @@ describe('done', () => {
     const patient = run.done({ timeout: '1h' });
     await tasks.advance('90s');
     expect(await waiting).toBeInstanceOf(WorkflowTimeoutError);
+    expect((await waiting) as Error).toHaveProperty('message', expect.stringContaining('ask explain() why the task'));
     await tasks.advance('2m');
     expect((await patient).state).toBe('succeeded');
   });

@@ -40,6 +40,7 @@ describe('maxPending', () => {
       'queue "default" is full: it has 2 pending tasks, and this client adds none from 2 on (maxPending); enqueue it later, add ' +
         'servers, or set waitForRoom',
     );
+    expect(new QueueFullError('q', 1, 1).message).toContain('it has 1 pending task, and');
     expect(ids()).toEqual(['a', 'b']);
     await take(1);
     await add('c');
@@ -134,6 +135,7 @@ describe('waitForRoom', () => {
     expect(errors[0]!.waited).toBeGreaterThanOrEqual(5_000);
     expect(errors[0]!.waited).toBeLessThan(5_300);
     expect(errors[0]!.message).toContain('is full still, after 5');
+    expect(errors[0]!.message).toMatch(/add servers, or give it a longer waitForRoom$/);
     await take(2);
     await pass(1_000);
     expect(ids()).toEqual(['a', 'b']); // nothing is stored that was refused
