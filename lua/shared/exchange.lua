@@ -59,8 +59,12 @@ local defer
 local function make_defer()
   base = string.sub(task_prefix, 1, -#'t:' - 1)
   waitlists, held = base .. 'waitlists', base .. 'held'
+  call('ZCARD', retry)
+  call('SCARD', waitlists)
+  -- How many tasks are held; and whether both keys that all waitlists share are kept for long.
+  local size, is_kept = call('ZCARD', held), false
   function defer(id, key, waitlist, list)
-    local seconds = MIN_WAIT_SECONDS + math.floor(call('ZCARD', held) / TASKS_PER_EXTRA_SECOND)
+    local seconds = MIN_WAIT_SECONDS + math.floor(size / TASKS_PER_EXTRA_SECOND)
     local wait_end = tonumber(now) + math.min(seconds, MAX_WAIT_SECONDS)
     -- Its position: microseconds, but always behind those that are there.
     local since = string.match(call('HGET', key, 'waits') or '', ' (%d+)$')
@@ -72,9 +76,11 @@ local function make_defer()
     call('ZADD', retry, wait_end, id)
     call('ZADD', list, since, id)
     call('EXPIRE', list, 2 * MAX_WAIT_SECONDS)
-    call('ZADD', held, since, id)
-    call('EXPIRE', held, 2 * MAX_WAIT_SECONDS)
+    size = size + call('ZADD', held, since, id)
     call('SADD', waitlists, waitlist)
+    if is_kept then return end
+    is_kept = true
+    call('EXPIRE', held, 2 * MAX_WAIT_SECONDS)
     call('EXPIRE', waitlists, 2 * MAX_WAIT_SECONDS)
   end
 end
@@ -127,9 +133,6 @@ end
 
 if asides then
   make_defer()
-  call('ZCARD', retry)
-  call('SCARD', waitlists)
-  call('ZCARD', held)
   local prefix = base .. 'waiting:'
   if #asides > 0 then aside = {} end
   for i = 1, #asides, 2 do
@@ -179,8 +182,6 @@ else
       if item.kind == WAIT then
         if not defer then make_defer() end
         call('ZCARD', item.key)
-        call('SCARD', waitlists)
-        call('ZCARD', held)
       end
     end
     if item.kind == SLEEP then

@@ -4,6 +4,7 @@ import { Rate, type RateUser } from './rate.js';
 import type { Arrival } from './ready-tasks.js';
 import { SpareTokens, type SpareUser } from './spare-tokens.js';
 import type { StartAllowance } from './start-allowance.js';
+import { Successors } from './successors.js';
 import { type LimiterDeps, type Room, Waitlist } from './waitlist.js';
 
 /** For so long a refusal is taken to hold. */
@@ -23,6 +24,7 @@ export class Limiter implements RateUser, Room, SpareUser {
   /** Of the fleet; `undefined` where only this process counts, or a rate. */
   private readonly tokens: SpareTokens | undefined;
   private readonly rate: Rate;
+  private readonly successors: Successors;
   private arrivals: Arrival[] = [];
   private ended: ActiveTask[] = [];
   private deciding = false;
@@ -40,6 +42,7 @@ export class Limiter implements RateUser, Room, SpareUser {
     this.waitlist = new Waitlist(scope, this, deps);
     if (limits.globalConcurrency > 0) this.tokens = new SpareTokens(scope, limits, deps, this.waitlist, this);
     this.rate = new Rate(scope, limits, deps, allowance, this);
+    this.successors = new Successors(scope, deps, this.waitlist);
   }
 
   /** Whether tasks of its handlers may cost something else than 1 of the rate. */
@@ -134,6 +137,7 @@ export class Limiter implements RateUser, Room, SpareUser {
       this.ended.length > 0 ||
       this.deciding ||
       this.hasSuccessors ||
+      this.successors.isUsed ||
       this.tokens?.isUsed === true
     );
   }
@@ -141,6 +145,7 @@ export class Limiter implements RateUser, Room, SpareUser {
   close(): void {
     this.closed = true;
     this.tokens?.close();
+    this.successors.close();
     this.waitlist.close();
   }
 
@@ -227,7 +232,10 @@ export class Limiter implements RateUser, Room, SpareUser {
   }
 
   startsEnded(count: number): void {
-    if (!this.closed) void this.waitlist.wake(count, this.isWaiting ? [] : this.deps.queues.names());
+    if (this.closed) return;
+    const queues = this.isWaiting ? [] : this.deps.queues.names();
+    const claimed = this.tokens || this.opensIn > 0 ? 0 : this.successors.want(Math.min(count, this.room), queues);
+    if (claimed < count) void this.waitlist.wake(count - claimed, queues);
   }
 
   /** Its tokens are for tasks that wait, or for others. Without tokens a task is woken for each that has ended. */
