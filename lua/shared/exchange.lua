@@ -63,21 +63,23 @@ local function make_defer()
   call('SCARD', waitlists)
   -- How many tasks are held; and whether both keys that all waitlists share are kept for long.
   local size, is_kept = call('ZCARD', held), false
-  function defer(id, key, waitlist, list)
+  -- `waits`: what the task has of when it waited before.
+  function defer(id, key, waitlist, list, waits)
     local seconds = MIN_WAIT_SECONDS + math.floor(size / TASKS_PER_EXTRA_SECOND)
     local wait_end = tonumber(now) + math.min(seconds, MAX_WAIT_SECONDS)
     -- Its position: microseconds, but always behind those that are there.
-    local since = string.match(call('HGET', key, 'waits') or '', ' (%d+)$')
+    local since, is_listed = string.match(waits or '', ' (%d+)$'), false
     if not since then
-      local last = tonumber(call('ZRANGE', list, -1, -1, 'WITHSCORES')[2] or 0)
-      since = string.format('%.0f', math.max(tonumber(string.sub(now_nanos, 1, -4)), last + 1))
+      local last = call('ZRANGE', list, -1, -1, 'WITHSCORES')[2]
+      is_listed = last ~= nil
+      since = string.format('%.0f', math.max(tonumber(string.sub(now_nanos, 1, -4)), tonumber(last or 0) + 1))
     end
     call('HSET', key, 'state', 'retry', 'waits', string.format('%.0f %s', wait_end, since), 'held_by', waitlist)
     call('ZADD', retry, wait_end, id)
     call('ZADD', list, since, id)
     call('EXPIRE', list, 2 * MAX_WAIT_SECONDS)
     size = size + call('ZADD', held, since, id)
-    call('SADD', waitlists, waitlist)
+    if not is_listed then call('SADD', waitlists, waitlist) end
     if is_kept then return end
     is_kept = true
     call('EXPIRE', held, 2 * MAX_WAIT_SECONDS)
@@ -203,7 +205,7 @@ else
   for i = 1, count do
     local id, item = ids[i], specials[i]
     local kind = item and item.kind or DONE
-    local fields = kind ~= DONE and try('HMGET', KEYS[HASHES + i], 'state', 'superseded_by')
+    local fields = kind ~= DONE and try('HMGET', KEYS[HASHES + i], 'state', 'superseded_by', 'waits')
     -- A superseded task that would come again would run after the one that is newer: it is revoked. One with steps is called again to undo them.
     if fields and fields[2] and (kind == RETRY or kind == RETRY_FAILED or kind == REQUEUE or kind == WAIT or kind == SLEEP) then
       kind = DONE
@@ -222,7 +224,7 @@ else
       ids[number], settled[id] = id, LISTED
       if item or results then items[number] = item or results[i] ~= '' and results[i] end
       if item then
-        item.id, item.task = id, KEYS[HASHES + i]
+        item.id, item.task, item.waits = id, KEYS[HASHES + i], fields and fields[3]
         special[#special + 1] = item
       end
       if kind == DONE then
@@ -337,7 +339,7 @@ else
       backlog = backlog + 1
     elseif kind == WAIT then
       local waitlist = string.sub(item.key, #base + #'waiting:' + 1)
-      defer(id, key, waitlist, item.key)
+      defer(id, key, waitlist, item.key, item.waits)
     end
     if item.attempt and kind ~= DONE then -- one entry is written and the oldest is dropped: the others are not touched
       local most, at = string.match(item.attempt, '^.(%d+) ()')
@@ -475,7 +477,7 @@ local is_aside = aside and function(id, key, message)
     lacking[entry.waitlist] = more - 1
     return false
   end
-  defer(id, key, entry.waitlist, entry.list)
+  defer(id, key, entry.waitlist, entry.list, call('HGET', key, 'waits'))
   call('HDEL', key, 'pending_since')
   entry.count, put_aside = entry.count + 1, put_aside + 1
   return true

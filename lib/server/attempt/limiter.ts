@@ -234,8 +234,8 @@ export class Limiter implements RateUser, Room, SpareUser {
   startsEnded(count: number): void {
     if (this.closed) return;
     const queues = this.isWaiting ? [] : this.deps.queues.names();
-    const claimed = this.tokens || this.opensIn > 0 ? 0 : this.successors.want(Math.min(count, this.room), queues);
-    if (claimed < count) void this.waitlist.wake(count - claimed, queues);
+    const most = this.opensIn > 0 ? 0 : Math.min(count, this.room);
+    if (this.tokens || most <= 0 || !this.successors.want(most, queues)) void this.waitlist.wake(count, queues);
   }
 
   /** Its tokens are for tasks that wait, or for others. Without tokens a task is woken for each that has ended. */

@@ -26,16 +26,15 @@ export class Successors implements Claimant {
     return this.wanted + this.claims > 0;
   }
 
-  /** Has so many claimed, as far as there are slots. Returns how many. @param queues where some may wait, unknown here */
-  want(count: number, queues: readonly string[]): number {
-    const { clock, held, listener, looks, broker } = this.deps;
-    const most = Math.min(count, looks.room);
-    const queue = most > 0 && listener.takesTasks ? this.waitlist.nextQueue(queues) : undefined;
-    if (queue === undefined || broker.fairQueues.has(queue)) return 0; // there a task has its turn
-    this.wanted += most;
+  /** Has so many claimed. Returns whether they will be. @param queues where some may wait, unknown here */
+  want(count: number, queues: readonly string[]): boolean {
+    const { clock, held, listener, broker } = this.deps;
+    const queue = listener.takesTasks ? this.waitlist.nextQueue(queues) : undefined;
+    if (queue === undefined || broker.fairQueues.has(queue)) return false; // there a task has its turn
+    this.wanted += count;
     this.keepTimer ??= clock.after(KEPT_MS, () => this.wakeWanted());
-    held.want(queue, this, { now: most, ahead: 0 });
-    return most;
+    held.want(queue, this, { now: count, ahead: 0 });
+    return true;
   }
 
   claiming({ now }: HeldCount): void {

@@ -180,4 +180,37 @@ describe('limitBy with many keys', () => {
     expect(started).toHaveLength(100);
     expect((await broker.inspection.describeQueue('default'))!.held).toBe(0);
   });
+
+  it('leaves a successor to another server when this one has no slot for it', async () => {
+    const clock = manualClock();
+    const broker = new MemoryBroker(clock);
+    const started: number[] = [];
+    const sync = {
+      pattern: 'sync',
+      handle: () => {
+        started.push(clock.now());
+      },
+      limits: { rateLimit: { max: 1, per: 1_000 } },
+      limitKey: () => 'one',
+    };
+    const long = { pattern: 'long', handle: () => new Promise<void>((resolve) => void clock.after(10_000, resolve)) };
+    const start = async (handlers: readonly (typeof sync | typeof long)[]): Promise<void> => {
+      const server = new Server({ broker, handlers, options: { concurrency: 1 } });
+      servers.push(server);
+      await server.start();
+    };
+    const begin = clock.now();
+    await start([sync, long]);
+    await broker.producer.enqueue('default', [request({ type: 'sync' }), request({ type: 'sync' })]);
+    await pass(clock, 100);
+    await broker.producer.enqueue('default', [request({ type: 'long' })]);
+    await pass(clock, 100);
+    await start([sync]);
+    const woken = vi.spyOn(broker.limiting, 'wakeWaiting');
+    await pass(clock, 1_800);
+    expect(started).toHaveLength(2);
+    expect(started[1]! - begin).toBeLessThan(1_250); // sooner than the other one looks by itself
+    expect(woken).toHaveBeenCalledTimes(1);
+    await Promise.all([pass(clock, 10_000), ...servers.splice(0).map((server) => server.shutdown())]);
+  });
 });
