@@ -33,8 +33,9 @@ export class StepCalls {
     const { records, work, deps } = this.call;
     const called: CalledItem[] = [];
     for (const [step, item] of steps) {
+      await work.inTurn(step);
       const answer = await records.answer(step.name);
-      const before = await records.find(step, 'call', ({ ended }) => ended !== undefined || answer !== undefined);
+      const before = records.find(step, 'call', ({ ended }) => ended !== undefined || answer !== undefined);
       called.push({ step, item, before, answer });
     }
     const waiting = called.filter(({ before, answer }) => !answer && !before?.ended);

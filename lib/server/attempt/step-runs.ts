@@ -40,7 +40,8 @@ export class StepRuns {
   /** Does what is not done yet. Returns the result. @throws what the work has thrown; StepFailedError when it has failed for good */
   async runOnce(step: Step, run: StepRun): Promise<unknown> {
     const { records, attempt, work } = this.call;
-    const before = await records.find(step, 'run', ({ ended }) => ended !== undefined);
+    await work.inTurn(step);
+    const before = records.find(step, 'run', ({ ended }) => ended !== undefined);
     if (before?.ended !== undefined && !before.failed) return this.succeeded(step, before.result ?? '', run);
     const failed = before?.failed && failureOf(step, before);
     // Who runs an archived task by hand wants the step that it failed with to be tried once more; to undo the others it is not.
