@@ -12,6 +12,7 @@ import {
 import type { AsynqEvents } from '../../events/events.js';
 import { type Crash, CRASHES_HEADER, crashInWords, withCrash } from '../../wire/crashes.js';
 import { type Expiry, EXPIRY_HEADER } from '../../wire/expiry.js';
+import { withFailedStep } from '../../wire/failed-step.js';
 import { beginUndoing, endUndoing, isUndoing } from '../../wire/undoing.js';
 import type { TaskMessage } from '../../wire/message.js';
 import { ActiveTask, type Verdict } from './active-task.js';
@@ -243,7 +244,7 @@ export class Verdicts {
   }
 
   private archiveAtOnce(task: ActiveTask, error: unknown, note = ''): Verdict {
-    const failed = this.failed(task, error);
+    const failed = withFailedStep(this.failed(task, error), stepOf(error));
     const message = endUndoing(note === '' ? failed : { ...failed, errorMsg: failed.errorMsg + note });
     // A recoverer does not know who waits for the task.
     const reason = task.links || isRecovered(error) ? message.errorMsg : undefined;
@@ -266,7 +267,8 @@ export class Verdicts {
   }
 
   private failed({ message }: ActiveTask, error: unknown): TaskMessage {
-    return { ...message, errorMsg: errorText(error), lastFailedAt: floorSeconds(this.options.clock.now()) };
+    const failed = { ...message, errorMsg: errorText(error), lastFailedAt: floorSeconds(this.options.clock.now()) };
+    return withFailedStep(failed, undefined);
   }
 
   private encoded(task: ActiveTask, result: unknown): StoredResult | undefined {
@@ -284,6 +286,12 @@ export class Verdicts {
 function asBegun(message: TaskMessage): TaskMessage | undefined {
   const { [EXPIRY_HEADER]: expiry, [CRASHES_HEADER]: crashes, ...headers } = message.headers ?? {};
   return expiry === undefined && crashes === undefined ? undefined : { ...message, headers };
+}
+
+/** The step that has failed for good, if the task fails with that. */
+function stepOf(error: unknown): string | undefined {
+  const { step } = (findCode(error, 'ASYNQ_STEP_FAILED') ?? {}) as { step?: unknown };
+  return typeof step === 'string' ? step : undefined;
 }
 
 /** Anything may have the code of a PostponeTask, and a property that throws. */
