@@ -113,3 +113,87 @@ describe('a saga whose handler goes another way', () => {
     expect(await lastErr(info)).toBe('sold out; undone: card');
   });
 });
+
+describe('the log of a handler with steps', () => {
+  const about = (id: string) => app.lines.filter(({ text }) => text.includes(id));
+
+  it('says until when it sleeps', async () => {
+    const { tester, asynq, workers } = app;
+    workers.work['x'] = (steps) => steps.sleep('nap', '1h');
+    const info = await asynq.enqueue(Work, 'x');
+    await tester.drain();
+    const until = new Date(tester.clock.now() + 3_600_000).toISOString();
+    expect(about(info.id)).toEqual([
+      {
+        level: 'log',
+        text: `Task work ${info.id} in queue "default" sleeps or waits in a step, and goes on at ${until} or before`,
+        stack: undefined,
+      },
+    ]);
+  });
+
+  it('has the stack of what it failed with, and then what was undone', async () => {
+    const { tester, asynq, workers } = app;
+    workers.work['x'] = async (steps) => {
+      await steps.run('reserve', () => 1, { undo: () => undefined });
+      fail('no parcel');
+    };
+    const info = await asynq.enqueue(Work, 'x', { maxRetry: 0 });
+    await tester.drain();
+    const name = `Task work ${info.id} in queue "default"`;
+    expect(about(info.id)).toEqual([
+      {
+        level: 'error',
+        text: `${name} failed for good (failures before: 0), and its steps are undone now: no parcel`,
+        stack: expect.stringContaining('steps-app.ts') as string, // `fail`
+      },
+      {
+        level: 'error',
+        text: `${name} failed and was archived (failures before: 0): no parcel; undone: reserve`,
+        stack: undefined,
+      },
+    ]);
+  });
+});
+
+describe('a compensation that always throws', () => {
+  it('has its task archived in the end, which says what to do; run by hand it goes on, and begins with no step again', async () => {
+    const { tester, asynq, workers, inspector, lastErr, states } = app;
+    let isBroken = true;
+    let undoes = 0;
+    workers.work['x'] = async (steps) => {
+      await steps.run('capture', workers.note('capture'), { undo: () => (undoes++, isBroken && fail('bank away')) });
+      await steps.run('reserve', workers.note('reserve'), { undo: workers.note('undo reserve') });
+      fail('no parcel');
+    };
+    const info = await asynq.enqueue(Work, 'x', { maxRetry: 0 });
+    await tester.advance('30d');
+    expect(undoes).toBe(26);
+    expect(await lastErr(info)).toBe(
+      'bank away; not all its steps are undone (it was at step "capture"): run the task by hand to go on with that. ' +
+        'It had failed with: no parcel',
+    );
+    expect(await states(info)).toEqual(['capture done', 'reserve undone', 'undo:reserve done']);
+    await inspector.runTask(info.queue, info.id);
+    await tester.advance('1d');
+    expect(await inspector.getTaskInfo(info.queue, info.id)).toMatchObject({ state: 'archived' });
+    isBroken = false;
+    await inspector.runTask(info.queue, info.id);
+    await tester.advance('1d');
+    expect(workers.log).toEqual(['capture', 'reserve', 'undo reserve']);
+    expect(await lastErr(info)).toBe('no parcel; undone: reserve, capture');
+  });
+
+  it.each(['undo:b', 'undo:a'])('goes on behind a crash in the middle: after %s', async (name) => {
+    const { tester, asynq, workers, lastErr } = app;
+    workers.work['x'] = async (steps) => {
+      for (const step of ['a', 'b', 'c']) await steps.run(step, () => 1, { undo: workers.note(`undo ${step}`) });
+      fail('no parcel');
+    };
+    const info = await asynq.enqueue(Work, 'x', { maxRetry: 0 });
+    tester.crashAfter(name);
+    expect(await tester.advance('1h')).toMatchObject({ lost: 1, archived: 1 });
+    expect(workers.log).toEqual(['undo c', 'undo b', 'undo a']);
+    expect(await lastErr(info)).toBe('no parcel; undone: c, b, a');
+  });
+});

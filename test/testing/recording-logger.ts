@@ -13,7 +13,11 @@ export function recordingLogger(): { readonly logger: LoggerService; readonly li
   const keep =
     (level: RecordedLine['level']) =>
     (text: unknown, ...rest: unknown[]): void => {
-      lines.push({ level, text: String(text), stack: rest.length > 1 ? String(rest[0]) : undefined });
+      lines.push({
+        level,
+        text: String(text),
+        stack: typeof rest[0] === 'string' && rest.length > 1 ? rest[0] : undefined,
+      });
     };
   return { logger: { log: keep('log'), warn: keep('warn'), error: keep('error') }, lines };
 }
