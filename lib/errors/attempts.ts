@@ -208,12 +208,13 @@ export class TaskSuspended extends AsynqError {
   }
 }
 
-/** A handler has caught TaskSuspended, and gone on. */
+/** A handler has caught TaskSuspended, or lost it in a `Promise.race`, and gone on. */
 export class SuspensionSwallowedError extends AsynqError {
   readonly code = 'ASYNQ_SUSPENSION_SWALLOWED';
   constructor(step: string, cause?: unknown) {
     super(
-      `the handler caught what step "${step}" throws to suspend it; throw it again: ` +
+      `the handler caught what step "${step}" throws to suspend it, or went on without that step (Promise.race, Promise.allSettled, a ` +
+        'missing await); wait for it, and throw it again: ' +
         'catch (error) { if (error instanceof TaskSuspended) throw error; … }',
       { cause },
     );

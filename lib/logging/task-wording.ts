@@ -1,3 +1,4 @@
+import { hasCode } from '../error-code.js';
 import type { TaskOutcome } from '../events/events.js';
 import type { AsynqLogger } from '../logger.js';
 import { at, count, errorText, stackOf, taskName, type Wording } from './wording.js';
@@ -54,14 +55,20 @@ function logOutcome({ outcome, task, retried, error, retryAt }: TaskOutcome, log
     case 'archived':
       return logger.error(
         `${name} failed and was archived (failures before: ${retried}): ${errorText(error)}`,
-        stackOf(error),
+        // Of one that was undone it leads to code of this library: that of its cause was logged when it failed.
+        hasCode(error, 'ASYNQ_TASK_UNDONE') ? undefined : stackOf(error),
       );
     case 'revoked':
       return logger.log(`${name} was revoked: ${errorText(error)}`);
     case 'postponed':
       return logger.log(`${name} was postponed, next attempt ${at(retryAt)}: ${errorText(error)}`);
     case 'suspended':
-      return logger.log(`${name} is suspended until ${at(retryAt)} at the latest`);
+      if (error === undefined)
+        return logger.log(`${name} sleeps or waits in a step, and goes on ${at(retryAt)} or before`);
+      return logger.error(
+        `${name} failed for good (failures before: ${retried}), and its steps are undone now: ${errorText(error)}`,
+        stackOf(error),
+      );
     case 'requeued':
       if (error !== undefined) return logger.log(`${name} was put back to the front of its queue`);
       // A rate counts it again, or the server stopped while it was claimed: common, and nothing has failed.

@@ -251,7 +251,8 @@ export class Executor implements Exchanger, Attempts, Admitted {
     const steps = task.handlerSteps?.work;
     steps?.ended();
     // Steps that it has begun side by side end first: what they do is stored, or undone.
-    if (steps?.isBusy) return void steps.quiet().then(() => this.end(task, succeeded, value));
+    const before = steps?.isBusy ? steps.quiet() : succeeded || !isSuspension(value) ? steps?.storeApart() : undefined;
+    if (before) return void before.then(() => this.end(task, succeeded, value));
     this.running -= 1;
     this.endAttempt(task, succeeded, value);
   }
@@ -276,7 +277,7 @@ export class Executor implements Exchanger, Attempts, Admitted {
   private verdictOf(task: ActiveTask, succeeded: boolean, value: unknown): Verdict {
     const { verdicts } = this.options;
     if (succeeded) return verdicts.success(task, value);
-    const isSuspended = task.handlerSteps?.work.suspension && hasCode(value, 'ASYNQ_TASK_SUSPENDED');
+    const isSuspended = task.handlerSteps?.work.suspension && isSuspension(value);
     const goesBack = task.aborted instanceof ShutdownError && !isSuspended;
     return goesBack ? verdicts.requeue(task) : verdicts.failure(task, value);
   }
@@ -377,3 +378,5 @@ export class Executor implements Exchanger, Attempts, Admitted {
     this.deadlines.close();
   }
 }
+
+const isSuspension = (value: unknown): boolean => hasCode(value, 'ASYNQ_TASK_SUSPENDED');

@@ -22,6 +22,7 @@ import type { RunSummary } from './run-summary.js';
 import { noHandlers, noInMemoryBroker, noModule } from './testing.messages.js';
 import type { TasksClass } from '../nest/calls/tasks-of.js';
 import { handlerOf, type MethodName, type MethodPayload, type MethodResult, type TaskName } from './task-choice.js';
+import { StepCrash } from './step-crash.js';
 import { TaskLists } from './task-lists.js';
 import { TestTransactions } from './test-transactions.js';
 import { TestRun } from './test-run.js';
@@ -53,6 +54,8 @@ const IDLE_MS = 5;
  * await tasks.advance('10m');
  */
 export class AsynqTester extends TaskLists {
+  private readonly stepCrash: StepCrash;
+
   private constructor(
     private readonly connection: Connection,
     private readonly broker: InMemoryBroker,
@@ -60,6 +63,7 @@ export class AsynqTester extends TaskLists {
     private readonly listeners: EventListeners,
   ) {
     super(broker, connection.name, TestTransactions.of(connection.transactions), connection.options.codec);
+    this.stepCrash = new StepCrash(broker, (lease) => this.server().byHand.crash(lease));
     listeners.attach(connection); // also where the application is not initialized
   }
 
@@ -109,7 +113,9 @@ export class AsynqTester extends TaskLists {
    *   or a handler calls it
    */
   async drain(options: RunOptions = {}): Promise<RunSummary> {
-    return this.collect('drain', options, (run) => run.toTheEnd());
+    const summary = await this.drainOnce(options);
+    await this.stepCrash.end();
+    return summary;
   }
 
   /**
@@ -125,7 +131,7 @@ export class AsynqTester extends TaskLists {
   async advance(time: Duration, options: RunOptions = {}): Promise<RunSummary> {
     const end = this.clock.now() + Math.max(0, parseDuration(time, 'advance', TestingError));
     const scheduler = this.orchestrator.schedulerOf(this.connection);
-    return this.collect('advance', options, async (run) => {
+    const summary = await this.collect('advance', options, async (run) => {
       await scheduler.runDue();
       await run.now();
       for (let due = await this.nextDue(run); due !== undefined && due <= end; due = await this.nextDue(run)) {
@@ -136,6 +142,8 @@ export class AsynqTester extends TaskLists {
       await this.moveTo(end);
       await run.toTheEnd();
     });
+    await this.stepCrash.end();
+    return summary;
   }
 
   /**
@@ -150,13 +158,15 @@ export class AsynqTester extends TaskLists {
     const result = work().finally(() => (settled = true));
     result.catch(() => undefined); // it is awaited below, also when a run fails first
     while (!settled) {
-      await this.drain(options);
+      await this.drainOnce(options);
       await finishesWithin(
         result.catch(() => undefined),
         IDLE_MS,
         REAL_TIME,
       );
     }
+    await result;
+    await this.stepCrash.end();
     return result;
   }
 
@@ -186,8 +196,9 @@ export class AsynqTester extends TaskLists {
 
   /**
    * Has the server of a task die as soon as a step of its handler is stored: once, in the next run. The attempt is lost, and the task is
-   * retried as one that a server has recovered: `advance` to that. For `steps.run` and `steps.each`; a sleep and a wait are no work that a crash
-   * could interrupt.
+   * retried as one that a server has recovered: `advance` to that. After `steps.call` the called task is there. Compensations have names, too:
+   * `undo:capture`. The run fails with a TestingError when the step was not stored in it, also after a sleep or a wait: the call of the handler ends
+   * with these, so that no crash can interrupt them.
    *
    * @example
    * tasks.crashAfter('capture');
@@ -196,12 +207,7 @@ export class AsynqTester extends TaskLists {
    * @param step its name; `row#3` for the third of one name
    */
   crashAfter(step: string): void {
-    const { checkpoints } = this.broker;
-    checkpoints.onStored = async (lease, name) => {
-      if (name !== step) return false;
-      checkpoints.onStored = undefined;
-      return this.server().byHand.crash(lease);
-    };
+    this.stepCrash.arm(step);
   }
 
   /**
@@ -220,7 +226,12 @@ export class AsynqTester extends TaskLists {
     const server = this.server();
     const outcome = await runAlone(this.connection.client, this.broker, server.byHand, [task, payload, options]);
     await this.listeners.settle(this.connection);
+    await this.stepCrash.end();
     return outcome;
+  }
+
+  private drainOnce(options: RunOptions): Promise<RunSummary> {
+    return this.collect('drain', options, (run) => run.toTheEnd());
   }
 
   /** Deletes retained tasks up to then, so that their ids are free again. */

@@ -1,6 +1,7 @@
 import type { EdgeState, StoredWait } from '../broker/links.js';
 import type { TaskRef } from '../events/events.js';
 import type { TaskInfo } from '../task/info.js';
+import { nearest } from '../validation.js';
 import type { TaskMessage } from '../wire/message.js';
 import type { LeftReason } from './run-summary.js';
 
@@ -89,6 +90,22 @@ export const whyLeft = (
     limited: `a limit of ${waitlist === undefined ? `the queue "${queue}"` : `the handlers of "${waitlist}"`} holds them back: advance the clock`,
     newerPayload: `the payload of a "${type}" is newer than its handler: raise the version of its definition`,
   })[reason];
+
+/** How many steps a text names. */
+const MAX_STEPS_NAMED = 20;
+
+export function noSuchStep(step: string, known: readonly string[]): string {
+  const near = nearest(step, known);
+  const named = known.slice(0, MAX_STEPS_NAMED).map((name) => `"${name}"`);
+  const more = known.length > MAX_STEPS_NAMED ? ` and ${known.length - MAX_STEPS_NAMED} more` : '';
+  const list = named.length > 0 ? `stored are ${named.join(', ')}${more}.` : 'no task has a step.';
+  const hint = near === undefined ? list : `did you mean "${near}"?`;
+  return `crashAfter: no step "${step}" was stored in this run; ${hint} Call it right before the run in which that step comes`;
+}
+
+export const noCrashInSleep = (step: string): string =>
+  `crashAfter: no server died after step "${step}" in this run: it was stored before, or it is a sleep or a wait, with which the call of ` +
+  'the handler ends. Name the step before it, or the one behind it';
 
 export const noSuchHandler = (label: string, near: string | undefined): string =>
   `there is no method ${label}${near ? `; did you mean "${near}"?` : ''}`;

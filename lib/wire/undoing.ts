@@ -1,7 +1,7 @@
 import type { TaskMessage } from './message.js';
 
 /** The header of a task that has failed for good while its steps are undone: its own `maxRetry` and `deadline`, which it gets back then. */
-const UNDOING_HEADER = 'asynq-undoing';
+export const UNDOING_HEADER = 'asynq-undoing';
 
 /** How often undoing is tried again. */
 const RETRIES = 25;
@@ -20,13 +20,22 @@ export function beginUndoing(message: TaskMessage): TaskMessage {
 export function endUndoing(message: TaskMessage): TaskMessage {
   const { [UNDOING_HEADER]: own, ...headers } = message.headers ?? {};
   if (own === undefined) return message;
-  const [maxRetry = NaN, deadline = NaN] = own.split(' ').map(Number);
   return {
     ...message,
+    ...beforeUndoing(message),
     headers: Object.keys(headers).length > 0 ? headers : undefined,
-    maxRetry: wholeOr(maxRetry, message.retried),
-    deadline: wholeOr(deadline, 0),
   };
+}
+
+/** What the task had before its steps were undone, the deadline in Unix seconds; `undefined`: they are not. */
+export function beforeUndoing({
+  headers,
+  retried,
+}: Pick<TaskMessage, 'headers' | 'retried'>): Pick<TaskMessage, 'maxRetry' | 'deadline'> | undefined {
+  const own = headers?.[UNDOING_HEADER];
+  if (own === undefined) return undefined;
+  const [maxRetry = NaN, deadline = NaN] = own.split(' ').map(Number);
+  return { maxRetry: wholeOr(maxRetry, retried), deadline: wholeOr(deadline, 0) };
 }
 
 const wholeOr = (value: number, otherwise: number): number =>

@@ -268,7 +268,9 @@ describe('a handler with steps', () => {
     const info = await asynq.enqueue(Caught, undefined);
     expect(await tester.drain()).toMatchObject({ retry: 1 });
     const task = await inspector.getTaskInfo(info.queue, info.id);
-    expect(task?.lastErr).toContain('the handler caught what step "nap" throws to suspend it; throw it again');
+    expect(task?.lastErr).toContain(
+      'the handler caught what step "nap" throws to suspend it, or went on without that step (Promise.race,',
+    );
   });
 
   it('keeps what it has done when its archived task is run again', async () => {

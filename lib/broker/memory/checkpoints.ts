@@ -84,7 +84,9 @@ export class MemoryCheckpoints implements CheckpointsRole {
       }
       return true;
     });
-    return isOurs ? { parcels: [] } : undefined;
+    if (!isOurs) return undefined;
+    for (const { step } of calls) if (await this.onStored?.(lease, step)) return undefined;
+    return { parcels: [] };
   }
 
   async signal(queue: string, id: string, name: string, payload: Buffer): Promise<SignalStatus> {

@@ -26,6 +26,8 @@ interface Compensation {
 export class Compensations {
   /** All steps are undone: what the task has failed with. */
   undone: (UndoRecord & { readonly steps: readonly string[] }) | undefined;
+  /** The step whose compensation runs, or has thrown. */
+  current: string | undefined;
   private readonly compensations: Compensation[] = [];
 
   constructor(private readonly call: HandlerCall) {}
@@ -80,6 +82,7 @@ export class Compensations {
     const { records, work, deps } = this.call;
     const name = UNDO_PREFIX + step.name;
     work.requireAttempt();
+    this.current = step.name;
     const at = deps.clock.now();
     await observed(deps.observer, { name, kind: 'undo' }, async () => {
       await withinStep(name, async () => undo(decodeJson(result)));

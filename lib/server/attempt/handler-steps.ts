@@ -89,7 +89,8 @@ export class HandlerSteps implements TaskSteps, HandlerCall {
     requireFunction(work, `work of step "${name}"`, InvalidStepError);
     const settings = readEach(name, options, typeof rows === 'function');
     const step = this.begin(name);
-    const before = await this.records.find(step, 'each', ({ ended }) => ended !== undefined);
+    await this.work.inTurn(step);
+    const before = this.records.find(step, 'each', ({ ended }) => ended !== undefined);
     if (before?.ended !== undefined) return before.done!;
     const { now } = this;
     const at = before?.at ?? now;
@@ -115,7 +116,8 @@ export class HandlerSteps implements TaskSteps, HandlerCall {
   async sleep(name: string, duration: Duration): Promise<void> {
     const milliseconds = parseDuration(duration, `duration of step "${name}"`, InvalidStepError);
     const step = this.begin(name);
-    const before = await this.records.find(step, 'sleep', ({ until }) => until! <= this.now);
+    await this.work.inTurn(step);
+    const before = this.records.find(step, 'sleep', ({ until }) => until! <= this.now);
     const { now } = this;
     const until = before?.until ?? now + milliseconds;
     const checkpoint = { n: step.n, kind: 'sleep', at: now, until } as const;
@@ -126,11 +128,11 @@ export class HandlerSteps implements TaskSteps, HandlerCall {
   async waitFor<P>(name: string, signal: SignalDefinition<P>, options: WaitForOptions = {}): Promise<Jsonify<P>> {
     const { milliseconds, signalName } = readWait(name, signal, options);
     const step = this.begin(name);
-    await this.records.load();
+    await this.work.inTurn(step);
     // No pause from here until it is known whether this wait takes a signal: those side by side take them in the order of their calls.
     const nth = (this.taken.get(signalName) ?? 0) + 1;
     const payload = this.records.signal(signalName, nth);
-    const before = this.records.found(step, 'wait', ({ timedOut }) => timedOut !== undefined || payload !== undefined);
+    const before = this.records.find(step, 'wait', ({ timedOut }) => timedOut !== undefined || payload !== undefined);
     if (before?.timedOut) throw new SignalTimeoutError(step.name, signalName);
     const { now } = this;
     const until = before?.until ?? now + milliseconds;

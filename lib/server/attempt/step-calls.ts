@@ -1,6 +1,7 @@
 import type { StepCall } from '../../broker/checkpoints.js';
 import { InvalidStepError, LeaseExpiredError, StepFailedError } from '../../errors.js';
 import { decodeResult } from '../../task/codec.js';
+import { failedStepOf } from '../../wire/failed-step.js';
 import type { Answer, Checkpoint } from './checkpoint.js';
 import type { HandlerCall } from './handler-call.js';
 import type { Step } from './step-records.js';
@@ -33,8 +34,9 @@ export class StepCalls {
     const { records, work, deps } = this.call;
     const called: CalledItem[] = [];
     for (const [step, item] of steps) {
+      await work.inTurn(step);
       const answer = await records.answer(step.name);
-      const before = await records.find(step, 'call', ({ ended }) => ended !== undefined || answer !== undefined);
+      const before = records.find(step, 'call', ({ ended }) => ended !== undefined || answer !== undefined);
       called.push({ step, item, before, answer });
     }
     const waiting = called.filter(({ before, answer }) => !answer && !before?.ended);
@@ -83,12 +85,15 @@ export class StepCalls {
   /** What has become of a task that has ended. A failure is stored, so that a later success of the task does not change the past. */
   private async endOf({ step, before, answer }: CalledItem): Promise<StepFailedError | { readonly result: unknown }> {
     const { records, attempt, deps } = this.call;
-    const failed = before?.failed && failureOf(step, before, before.error ?? '');
-    // Who runs an archived task by hand may have run the called one again before.
-    if (failed && !(answer?.ok && attempt.message.errorMsg.startsWith(failed.message))) return failed;
-    if (answer!.ok) return { result: resultOf(answer!.result) };
     const { n, at, queue, id } = before!;
     const ended = deps.clock.now();
+    if (before!.failed) {
+      // Who runs an archived task by hand may have run the called one again before.
+      const isMended = answer?.ok && failedStepOf(attempt.message) === step.name;
+      if (!isMended) return failureOf(step, before!, before!.error ?? '');
+      await records.write(step, { n, kind: 'call', at, queue, id, ended });
+    }
+    if (answer!.ok) return { result: resultOf(answer!.result) };
     await records.write(step, { n, kind: 'call', at, queue, id, ended, failed: true, error: answer!.why });
     return failureOf(step, before!, answer!.why);
   }

@@ -1,7 +1,13 @@
 import type { Lease } from '../../broker/broker.js';
 import { answerNameOf, type CheckpointsRole, type StoredSteps, UNDO_RECORD } from '../../broker/checkpoints.js';
 import { hasCode } from '../../error-code.js';
-import { InvalidStepError, LeaseExpiredError, StepsChangedError, TaskSuspended } from '../../errors.js';
+import {
+  InvalidStepError,
+  LeaseExpiredError,
+  StepFailedError,
+  StepsChangedError,
+  TaskSuspended,
+} from '../../errors.js';
 import type { StepsOptions } from '../../task/steps-options.js';
 import {
   type Answer,
@@ -17,8 +23,8 @@ import {
 /** A step that the handler asks for. */
 export interface Step {
   readonly name: string;
-  /** Its position among the steps of this call. */
-  readonly n: number;
+  /** Its position among the steps of the task; until it is its turn, among those of this call. */
+  n: number;
 }
 
 /** What is stored, and what this call has not asked for yet. */
@@ -34,8 +40,8 @@ interface Known {
   readonly isUndoing: boolean;
   /** The version of the handler that has begun the task. */
   readonly begunBy: number;
-  /** The names of those that this call has not asked for yet, by their positions. */
-  readonly unasked: Map<number, string>;
+  /** Those that this call has not asked for yet, in their order. */
+  readonly unasked: Step[];
 }
 
 export interface StepRecordsOptions {
@@ -58,6 +64,10 @@ const NOTHING_STORED: StoredSteps = { checkpoints: new Map(), answers: new Map()
 export class StepRecords {
   private known: Known | undefined;
   private reading: Promise<Known> | undefined;
+  /** The position of the next step. */
+  private next = 0;
+  /** One that is not stored, and waits as another one is stored in its place. */
+  private newcomer: string | undefined;
   private readonly onChange: NonNullable<StepsOptions['onChange']>;
   private readonly version: number;
 
@@ -109,38 +119,63 @@ export class StepRecords {
   }
 
   /**
-   * What was stored of the step, if it is the one that came there before. While the task is undone, only steps that are over answer.
-   *
-   * @throws StepsChangedError
+   * Gives the step its position, if it is its turn: behind those that had begun before it in earlier calls. One that is not stored comes where none
+   * is stored. All is loaded.
    */
-  async find(
-    step: Step,
-    kind: Checkpoint['kind'],
-    isOver: (checkpoint: Checkpoint) => boolean,
-  ): Promise<Checkpoint | undefined> {
-    await this.load();
-    return this.found(step, kind, isOver);
+  takeTurn(step: Step): boolean {
+    if (this.onChange === 'continue') return true;
+    const { checkpoints, unasked, isUndoing } = this.known!;
+    const [first] = unasked;
+    if (!checkpoints.has(step.name)) {
+      if (isUndoing) return true;
+      if (first?.n === this.next) {
+        this.newcomer ??= step.name;
+        return false;
+      }
+      if (this.newcomer === step.name) this.newcomer = undefined;
+      step.n = this.next++;
+      return true;
+    }
+    if (first?.name !== step.name) return false;
+    this.place(step);
+    return true;
   }
 
-  /** As {@link find}, once all is loaded. @throws StepsChangedError */
-  found(step: Step, kind: Checkpoint['kind'], isOver: (checkpoint: Checkpoint) => boolean): Checkpoint | undefined {
-    const known = this.known!;
-    const found = this.ask(step, kind, known);
-    if (known.isUndoing && !(found && isOver(found))) throw new TaskSuspended(step.name, UNDOING);
-    return found;
+  /** Those before it do not come. Compensations are given by whatever steps come. @throws StepsChangedError */
+  giveUpTurn(step: Step): void {
+    const { isUndoing, unasked } = this.known!;
+    if (isUndoing) return this.place(step);
+    const { name, n } = unasked[0]!;
+    throw this.changed(`step ${n + 1} was "${name}", and is "${this.newcomer ?? step.name}" now`);
   }
 
-  private ask({ name, n }: Step, kind: Checkpoint['kind'], { checkpoints, unasked }: Known): Checkpoint | undefined {
-    const found = checkpoints.get(name);
-    if (this.onChange === 'continue') return found?.kind === kind ? found : undefined;
-    const other = unasked.get(n);
-    if (other !== undefined && other !== name) throw this.changed(`step ${n + 1} was "${other}", and is "${name}" now`);
-    if (!found) return undefined;
-    if (found.n !== n) throw this.changed(`step "${name}" was step ${found.n + 1}, and is step ${n + 1} now`);
-    if (found.kind !== kind)
-      throw this.changed(`step "${name}" was another kind of step (${found.kind}), and is ${kind} now`);
-    unasked.delete(n);
-    return found;
+  private place(step: Step): void {
+    const { checkpoints, unasked } = this.known!;
+    step.n = checkpoints.get(step.name)!.n;
+    unasked.splice(
+      unasked.findIndex(({ name }) => name === step.name),
+      1,
+    ); // the first, most likely
+    this.next = Math.max(this.next, step.n + 1);
+  }
+
+  /**
+   * What was stored of the step, whose turn it is. While the task is undone, only steps that are over answer. One behind which others are stored has
+   * failed before these, and its handler went another way.
+   *
+   * @throws StepsChangedError; while the task is undone StepFailedError, TaskSuspended
+   */
+  find({ name }: Step, kind: Checkpoint['kind'], isOver: (checkpoint: Checkpoint) => boolean): Checkpoint | undefined {
+    const { checkpoints, isUndoing, unasked } = this.known!;
+    let found = checkpoints.get(name);
+    if (found && found.kind !== kind) {
+      if (this.onChange !== 'continue')
+        throw this.changed(`step "${name}" was another kind of step (${found.kind}), and is ${kind} now`);
+      found = undefined;
+    }
+    if (!isUndoing || (found && isOver(found))) return found;
+    if (found || unasked.length === 0) throw new TaskSuspended(name, UNDOING);
+    throw new StepFailedError(name, `step "${name}" has failed, and is not tried again, ${UNDOING}`);
   }
 
   /** The payload of the nth signal of this name, from 1 on, if it has come. All is loaded. */
@@ -196,7 +231,7 @@ export class StepRecords {
 
   /** After the handler has returned: what was stored and not asked for. */
   get leftOver(): StepsChangedError | undefined {
-    const left = [...(this.known?.unasked.values() ?? [])];
+    const left = (this.known?.unasked ?? []).map(({ name }) => name);
     if (left.length === 0 || this.onChange === 'continue') return undefined;
     return new StepsChangedError(
       `${this.options.label} has stored steps that its handler does not ask for any more: ${quoted(left)}`,
@@ -210,7 +245,9 @@ export class StepRecords {
 
   private changed(how: string): StepsChangedError {
     return new StepsChangedError(
-      `the handler of ${this.options.label} has changed: ${how}. Give it its steps in the old order, and new ones behind them or a new task type`,
+      `the handler of ${this.options.label} does not have the steps that are stored: ${how}. If its code has changed, give it ` +
+        'its steps in the old order, and new ones behind them or a new task type. If not, steps beside one another come in another ' +
+        "order: give it onChange: 'continue', and each step a name of its own",
     );
   }
 
@@ -248,7 +285,7 @@ export class StepRecords {
     const life = last - (undo?.over && isUndoing ? 1 : 0);
     const own = decoded.filter(([, one]) => (one.life ?? 0) === life);
     const asked = own.filter(([, { kind }]) => kind !== 'undo');
-    const unasked = new Map(asked.map(([name, { n }]) => [n, name] as const));
+    const unasked = asked.map(([name, { n }]) => ({ name, n })).sort((one, other) => one.n - other.n);
     // Of steps side by side the first may not have been stored.
     const first = asked.length > 0 && asked.reduce((least, one) => (one[1].n < least[1].n ? one : least))[1];
     const begunBy = first ? (first.v ?? 1) : this.version;

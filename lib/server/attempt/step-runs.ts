@@ -2,6 +2,7 @@ import { hasCode } from '../../error-code.js';
 import { StepFailedError } from '../../errors.js';
 import { decodeJson } from '../../task/codec.js';
 import type { StepRetry } from '../../task/steps.js';
+import { failedStepOf } from '../../wire/failed-step.js';
 import type { Checkpoint } from './checkpoint.js';
 import type { Compensations, Undo } from './compensations.js';
 import { errorText } from './error-text.js';
@@ -40,13 +41,14 @@ export class StepRuns {
   /** Does what is not done yet. Returns the result. @throws what the work has thrown; StepFailedError when it has failed for good */
   async runOnce(step: Step, run: StepRun): Promise<unknown> {
     const { records, attempt, work } = this.call;
-    const before = await records.find(step, 'run', ({ ended }) => ended !== undefined);
+    await work.inTurn(step);
+    const before = records.find(step, 'run', ({ ended }) => ended !== undefined);
     if (before?.ended !== undefined && !before.failed) return this.succeeded(step, before.result ?? '', run);
     const failed = before?.failed && failureOf(step, before);
     // Who runs an archived task by hand wants the step that it failed with to be tried once more; to undo the others it is not.
-    const { errorMsg, lastFailedAt } = attempt.message;
-    const isAnew =
-      failed && !records.loaded!.isUndoing && before.tried !== lastFailedAt && errorMsg.startsWith(failed.message);
+    const { lastFailedAt } = attempt.message;
+    const isFailedWith = failedStepOf(attempt.message) === step.name;
+    const isAnew = failed && !records.loaded!.isUndoing && before.tried !== lastFailedAt && isFailedWith;
     if (failed && !isAnew) throw failed;
     const { now } = this;
     if (!failed && before?.until !== undefined && before.until > now) return work.suspend(step, before.until);

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { clearTimeout, setImmediate, setTimeout } from 'node:timers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AwaitedEvent, Sleep } from '../../broker/broker.js';
 import { ceilSeconds } from '../../clock.js';
@@ -9,6 +10,12 @@ import type { StepsAttempt } from './steps-deps.js';
 
 /** What suspends a handler. */
 export type Suspension = Pick<Sleep, 'wakeAt' | 'checkpoint' | 'awaits'> & { readonly step: string };
+
+/**
+ * How long a step waits for those that had begun before it when the handler was called before: what a handler does between two steps must not take
+ * longer beside others.
+ */
+const ASKED_WITHIN_MS = 250;
 
 /** The step around a call, in which there may be no other. */
 const surrounding = new AsyncLocalStorage<string>();
@@ -27,6 +34,10 @@ export class StepWork {
   /** A step has thrown what suspends the handler. */
   private hasThrown = false;
   private hasEnded = false;
+  /** What is to be stored with the suspension. */
+  private unstored: readonly [Step, Checkpoint] | undefined;
+  /** Of `running`, those that wait for their turn. */
+  private readonly waiting = new Set<(hasCome: boolean) => void>();
 
   constructor(
     private readonly attempt: StepsAttempt,
@@ -48,6 +59,62 @@ export class StepWork {
     this.hasEnded = true;
     this.sealed = true;
     this.swallows = this.hasThrown;
+    this.wake();
+  }
+
+  /**
+   * The attempt does not end with the suspension, as something beside it has failed: what would be stored with that is stored now. `undefined`:
+   * nothing is.
+   */
+  storeApart(): Promise<void> | undefined {
+    const { unstored } = this;
+    if (!unstored || this.attempt.isOver) return undefined;
+    this.unstored = undefined;
+    // The error of the attempt counts, whatever becomes of this.
+    return this.records.write(...unstored).catch(() => undefined);
+  }
+
+  /**
+   * Resolves when it is the turn of the step: behind those that had begun before it when the handler was called before. Steps in a row beside others
+   * begin in another order each time.
+   *
+   * @throws StepsChangedError when these are not asked for
+   */
+  async inTurn(step: Step): Promise<void> {
+    await this.records.load();
+    if (!this.records.takeTurn(step)) return this.beside(this.waitForTurn(step));
+    this.wake();
+  }
+
+  private async waitForTurn(step: Step): Promise<void> {
+    do {
+      if (!(await this.anotherTurn())) return this.records.giveUpTurn(step);
+      if (this.sealed) throw new TaskSuspended(step.name);
+    } while (!this.records.takeTurn(step));
+    this.wake();
+  }
+
+  /** Resolves to whether another step had its turn in time; no time passes while a step works. */
+  private anotherTurn(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const expire = (): void => void setImmediate(() => (this.isWorking ? (timer = begin()) : end(false)));
+      const begin = () => setTimeout(expire, ASKED_WITHIN_MS);
+      let timer = begin();
+      const end = (hasCome: boolean): void => {
+        clearTimeout(timer);
+        this.waiting.delete(end);
+        resolve(hasCome);
+      };
+      this.waiting.add(end);
+    });
+  }
+
+  private get isWorking(): boolean {
+    return this.running.size > this.waiting.size;
+  }
+
+  private wake(): void {
+    for (const end of this.waiting) end(true);
   }
 
   /** Resolves when no step runs. */
@@ -83,10 +150,12 @@ export class StepWork {
       awaits: [...(beside?.awaits ?? []), ...(awaited ? [awaited] : [])],
     };
     let isStored = checkpoint === undefined;
+    if (!beside && checkpoint) this.unstored = [step, checkpoint];
     do {
       // Another step may end the attempt before this one is stored with its settlement.
       if (!isStored && (beside || this.running.size > 0)) {
         isStored = true;
+        if (!beside) this.unstored = undefined;
         await this.records.write(step, checkpoint!);
       }
       await this.quiet();

@@ -12,6 +12,7 @@ import {
 import type { AsynqEvents } from '../../events/events.js';
 import { type Crash, CRASHES_HEADER, crashInWords, withCrash } from '../../wire/crashes.js';
 import { type Expiry, EXPIRY_HEADER } from '../../wire/expiry.js';
+import { withFailedStep } from '../../wire/failed-step.js';
 import { beginUndoing, endUndoing, isUndoing } from '../../wire/undoing.js';
 import type { TaskMessage } from '../../wire/message.js';
 import { ActiveTask, type Verdict } from './active-task.js';
@@ -158,9 +159,10 @@ export class Verdicts {
 
   /** The task ends as it would have ended before its steps were undone. */
   private undone(task: ActiveTask, { error: reason, outcome, steps }: NonNullable<Compensations['undone']>): Verdict {
-    const error = new TaskUndoneError(reason, steps);
-    if (outcome === 'revoke') return this.revoke(task, error);
-    return this.archive(task, error, steps.length > 0 ? `; undone: ${steps.join(', ')}` : '');
+    const note = steps.length > 0 ? `; undone: ${steps.join(', ')}` : '';
+    const stored = new TaskUndoneError(reason, steps); // its text may be as long as one can be: the note is stored behind it
+    const error = new TaskUndoneError(reason + note, steps);
+    return { ...(outcome === 'revoke' ? this.revoke(task, error) : this.archive(task, stored, note)), error };
   }
 
   /** A limit was reached before the attempt began. */
@@ -239,11 +241,11 @@ export class Verdicts {
   /** @param note what to add to the text of the error */
   private archive(task: ActiveTask, error: unknown, note = ''): Verdict {
     if (this.mustUndo(task)) return this.undo(task, errorText(error) + note, 'archive', error);
-    return this.archiveAtOnce(task, error, note);
+    return this.archiveAtOnce(task, error, note + stillToUndo(task));
   }
 
   private archiveAtOnce(task: ActiveTask, error: unknown, note = ''): Verdict {
-    const failed = this.failed(task, error);
+    const failed = withFailedStep(this.failed(task, error), stepOf(error));
     const message = endUndoing(note === '' ? failed : { ...failed, errorMsg: failed.errorMsg + note });
     // A recoverer does not know who waits for the task.
     const reason = task.links || isRecovered(error) ? message.errorMsg : undefined;
@@ -266,7 +268,8 @@ export class Verdicts {
   }
 
   private failed({ message }: ActiveTask, error: unknown): TaskMessage {
-    return { ...message, errorMsg: errorText(error), lastFailedAt: floorSeconds(this.options.clock.now()) };
+    const failed = { ...message, errorMsg: errorText(error), lastFailedAt: floorSeconds(this.options.clock.now()) };
+    return withFailedStep(failed, undefined);
   }
 
   private encoded(task: ActiveTask, result: unknown): StoredResult | undefined {
@@ -284,6 +287,22 @@ export class Verdicts {
 function asBegun(message: TaskMessage): TaskMessage | undefined {
   const { [EXPIRY_HEADER]: expiry, [CRASHES_HEADER]: crashes, ...headers } = message.headers ?? {};
   return expiry === undefined && crashes === undefined ? undefined : { ...message, headers };
+}
+
+/** What to add to the error of a task that could not undo all its steps. */
+function stillToUndo({ handlerSteps }: ActiveTask): string {
+  const { records, compensations } = handlerSteps ?? {};
+  const undo = records?.mustGoOnUndoing;
+  if (!undo || compensations!.undone) return '';
+  const { current } = compensations!;
+  const where = current === undefined ? '' : ` (it was at step "${current}")`;
+  return `; not all its steps are undone${where}: run the task by hand to go on with that. It had failed with: ${undo.error}`;
+}
+
+/** The step that has failed for good, if the task fails with that. */
+function stepOf(error: unknown): string | undefined {
+  const { step } = (findCode(error, 'ASYNQ_STEP_FAILED') ?? {}) as { step?: unknown };
+  return typeof step === 'string' ? step : undefined;
 }
 
 /** Anything may have the code of a PostponeTask, and a property that throws. */

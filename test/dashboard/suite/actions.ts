@@ -156,6 +156,14 @@ describe('routes that asynqmon does not have', () => {
       expect(await message(id)).toEqual({ ...(await message('original')), id });
     });
 
+    it('leaves with the task that its steps are undone, and which of them has failed', async () => {
+      const deadline = broker.clock.now() / 1000 + 60;
+      const headers = { 'asynq-undoing': `7 ${deadline}`, 'asynq-failed-step': 'ship', a: 'b' };
+      await web.client.enqueue('saga', undefined, { taskId: 'undoing', maxRetry: 27, headers });
+      await post('tasks/undoing:clone', { task_id: 'copy' });
+      expect(await message('copy')).toMatchObject({ headers: { a: 'b' }, maxRetry: 7, deadline });
+    });
+
     it('applies the changes in the body', async () => {
       const changes = {
         queue: 'other',

@@ -4,6 +4,8 @@ import type { TaskInfo } from '../../../task/info.js';
 import type { TaskOptions } from '../../../task/options.js';
 import { CRASHES_HEADER } from '../../../wire/crashes.js';
 import { EXPIRY_HEADER, expiryOf } from '../../../wire/expiry.js';
+import { FAILED_STEP_HEADER } from '../../../wire/failed-step.js';
+import { beforeUndoing, UNDOING_HEADER } from '../../../wire/undoing.js';
 import type { Dashboard } from '../../dashboard.js';
 import type { DashboardRole } from '../../permissions.js';
 import { ApiError } from '../api-error.js';
@@ -74,15 +76,21 @@ async function clone(dashboard: Dashboard, request: ApiRequest) {
 
 /** Without id, start time, expired deadline and unique lock. */
 function optionsOf(task: TaskInfo, now: number): TaskOptions {
-  const deadline = task.deadline && task.deadline.getTime() > now ? task.deadline : undefined;
-  const { maxRetry, timeout, retention } = task;
+  const own = beforeUndoing(task);
+  const until = own ? own.deadline * 1000 : (task.deadline?.getTime() ?? 0);
+  const deadline = until > now ? new Date(until) : undefined;
+  const { timeout, retention } = task;
+  const { maxRetry } = own ?? task;
   return { maxRetry, timeout, retention, deadline, ...(task.group !== '' && { group: task.group }) };
 }
 
-/** The headers without an expiry that has passed, as the copy runs, and without the crashes of the task. */
+/** What a task has been through, which its copy has not. */
+const ITS_OWN: readonly string[] = [CRASHES_HEADER, UNDOING_HEADER, FAILED_STEP_HEADER];
+
+/** The headers without an expiry that has passed, as the copy runs, and without what is of the task alone. */
 const lasting = (headers: TaskInfo['headers'], now: number): TaskInfo['headers'] => {
   const isOver = (expiryOf(headers)?.at ?? Infinity) <= now;
-  const left = (name: string): boolean => name !== CRASHES_HEADER && !(isOver && name === EXPIRY_HEADER);
+  const left = (name: string): boolean => !ITS_OWN.includes(name) && !(isOver && name === EXPIRY_HEADER);
   return Object.fromEntries(Object.entries(headers).filter(([name]) => left(name)));
 };
 
