@@ -2,7 +2,7 @@ import type { EdgeState, StoredWait } from '../broker/links.js';
 import type { TaskRef } from '../events/events.js';
 import type { TaskInfo } from '../task/info.js';
 import type { TaskMessage } from '../wire/message.js';
-import type { LeftReason } from './run-summary.js';
+import type { LeftReason, LeftTasks } from './run-summary.js';
 
 /** The texts of TestingError: each says what to change in the test. */
 
@@ -89,6 +89,25 @@ export const whyLeft = (
     limited: `a limit of ${waitlist === undefined ? `the queue "${queue}"` : `the handlers of "${waitlist}"`} holds them back: advance the clock`,
     newerPayload: `the payload of a "${type}" is newer than its handler: raise the version of its definition`,
   })[reason];
+
+/** @param left what could run @param delayed what is due later */
+export const worksOn = (
+  left: readonly LeftTasks[],
+  delayed: readonly Pick<TaskInfo, 'type' | 'state' | 'nextProcessAt'>[],
+): string => {
+  const lines = [
+    ...left.map(({ count, type, why }) => `${count} of "${type}": ${why}`),
+    ...delayed.map(
+      ({ type, state, nextProcessAt }) =>
+        `a "${type}" (${state}) is due at ${nextProcessAt?.toISOString()}: advance the clock`,
+    ),
+  ];
+  const more = lines.length > MAX_NAMED ? `; and ${lines.length - MAX_NAMED} more` : '';
+  return (
+    `drainWhile: the work goes on, and no task can run: ${lines.slice(0, MAX_NAMED).join('; ')}${more}. ` +
+    'Give { patience } if the work takes long without them'
+  );
+};
 
 export const noSuchHandler = (label: string, near: string | undefined): string =>
   `there is no method ${label}${near ? `; did you mean "${near}"?` : ''}`;

@@ -106,7 +106,7 @@ describe('enqueueMany', () => {
       expect.stringContaining('payload of task "ok" cannot be encoded'),
       'queue name must contain one or more characters',
       'a task of enqueueMany must be an object, not null',
-      'unknown key of a task of enqueueMany "payloads"; did you mean "payload"?',
+      'unknown key of a task of enqueueMany: "payloads"; did you mean "payload"?',
       'a task of enqueueMany takes either "task" (a definition) or "type" (a name)',
       'a task of enqueueMany takes either "task" (a definition) or "type" (a name)',
       'ok',

@@ -1,5 +1,6 @@
 import type { QueueLimits } from '../../broker/broker.js';
 import { InvalidOptionError } from '../../errors.js';
+import { FOREIGN } from '../../foreign-names.js';
 import { resolveLimits, type Limits } from '../../task/limits.js';
 import { QUEUE_SETTING_NAMES } from '../../task/queue-settings.js';
 import { rejectMisplacedKeys, rejectUnknownKeys, requireInteger, requireObject } from '../../validation.js';
@@ -32,7 +33,7 @@ export function resolveQueue(queue: string, given: unknown): ResolvedQueueOption
   const name = `queue "${queue}"`;
   const options = requireObject(given, `${name} (a priority, or options)`, InvalidOptionError) as QueueOptions;
   rejectMisplacedKeys(options, QUEUE_SETTING_NAMES, name, 'queues of the module, beside server', InvalidOptionError);
-  rejectUnknownKeys(options, KNOWN, `option of ${name}`, InvalidOptionError);
+  rejectUnknownKeys(options, KNOWN, `option of ${name}:`, InvalidOptionError, FOREIGN.queue);
   refuseCost(options.rateLimit, name);
   const { priority = 1 } = options;
   const { concurrency, globalConcurrency, rate, window } = resolveLimits(options, name, InvalidOptionError);
