@@ -110,7 +110,7 @@ export function pickLimits(options: TaskLimits, what: string, Failure: ErrorClas
   if (concurrency === undefined && globalConcurrency === undefined && rateLimit === undefined) {
     if (limitScope === undefined && limitBy === undefined) return undefined;
     const name = limitScope === undefined ? 'limitBy' : 'limitScope';
-    throw new Failure(`${name} of ${what} limits nothing without ${LIMIT_NAMES.join(', ')}`);
+    throw new Failure(`${name} of ${what} limits nothing without ${LIMIT_NAMES.join(' or ')}; give one of them`);
   }
   return { concurrency, globalConcurrency, rateLimit, limitScope, limitBy };
 }

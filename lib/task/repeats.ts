@@ -1,7 +1,7 @@
 import { type Duration, parseDuration } from '../duration.js';
 import { InvalidTaskError } from '../errors.js';
 import { FOREIGN } from '../foreign-names.js';
-import { describe, rejectUnknownKeys, requirePlainObject } from '../validation.js';
+import { describe, nearest, rejectUnknownKeys, requirePlainObject } from '../validation.js';
 import { oneOf } from './one-of.js';
 
 /**
@@ -129,7 +129,12 @@ export function readSwitch(option: 'latest' | 'supersede', value: unknown): Repe
 }
 
 function readBy(value: unknown): RepeatSettings['by'] {
-  if (!Array.isArray(value)) return oneOf(value, ['payload', 'key'] as const, 'by of unique');
+  if (value === 'payload' || value === 'key') return value;
+  if (!Array.isArray(value)) {
+    const near = typeof value === 'string' ? nearest(value, ['payload', 'key']) : undefined;
+    const remedy = near ? `did you mean "${near}"?` : "give 'payload', 'key' or a list of fields, as in ['orderId']";
+    throw new InvalidTaskError(`by of unique: ${describe(value)} is unknown; ${remedy}`);
+  }
   const names: readonly unknown[] = value;
   const wrong = names.find((one) => typeof one !== 'string' || one === '');
   if (names.length === 0 || wrong !== undefined) {

@@ -109,8 +109,8 @@ export const worksOn = (
   );
 };
 
-export const noSuchHandler = (label: string, near: string | undefined): string =>
-  `there is no method ${label}${near ? `; did you mean "${near}"?` : ''}`;
+export const noSuchHandler = (label: string, near: string | undefined, known: string): string =>
+  `there is no method ${label}; ${near ? `did you mean "${near}"?` : `handlers are ${known}`}`;
 
 export const otherConnection = (label: string, connection: string): string =>
   `${label} is for the connection "${connection}"; ask its tester: AsynqTester.from(app, '${connection}')`;

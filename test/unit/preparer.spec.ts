@@ -217,12 +217,12 @@ describe('refused before anything is written', () => {
   };
 
   it.each<[object, string]>([
-    [{ queue: ' \u0085' }, 'queue name must contain one or more characters'],
-    [{ taskId: '' }, 'task ID cannot be empty'],
-    [{ group: '\u00a0' }, 'group key cannot be empty'],
-    [{ unique: '999ms' }, 'Unique TTL cannot be less than 1s'],
-    [{ unique: 0 }, 'Unique TTL cannot be less than 1s'],
-  ])('in the words of asynq: %j', (options, text) => {
+    [{ queue: '' }, 'queue name must contain one or more characters; queue is "": give a text that is not blank'],
+    [{ taskId: ' ' }, 'task ID cannot be empty; taskId is " ": give a text that is not blank'],
+    [{ group: '\u00a0' }, 'group key cannot be empty; group is "\u00a0": give a text that is not blank'],
+    [{ unique: '999ms' }, 'Unique TTL cannot be less than 1s; unique is "999ms": give \'1s\' or more'],
+    [{ unique: 0 }, "Unique TTL cannot be less than 1s; unique is 0: give '1s' or more"],
+  ])('in the words of asynq, with the value: %j', (options, text) => {
     expect(refusal(() => prepare('t', undefined, options)).message).toBe(text);
   });
 

@@ -50,5 +50,11 @@ function refuseCost(rateLimit: object | undefined, name: string): void {
   throw new InvalidOptionError(`rateLimit of ${name} counts tasks, and cannot have a cost; give it to their handlers`);
 }
 
-const checkPriority = (queue: string, value: unknown): number =>
-  requireInteger(value, `priority of queue "${queue}"`, InvalidOptionError, { least: 1, most: MAX_PRIORITY });
+function checkPriority(queue: string, value: unknown): number {
+  if (value === 0) {
+    throw new InvalidOptionError(
+      `priority of queue "${queue}" must not be 0; leave out a queue that is not to be served`,
+    );
+  }
+  return requireInteger(value, `priority of queue "${queue}"`, InvalidOptionError, { least: 1, most: MAX_PRIORITY });
+}

@@ -178,7 +178,8 @@ describe('limits of a queue', () => {
     [{ rateLimit: { max: 1, per: '25h' } }, /must be from 1 millisecond to 24 hours, not "25h"/],
     [{ rateLimit: { max: 1, per: '1s', burst: 1 } }, /burst/],
     [{ globalConcurency: 1 }, /globalConcurency.*did you mean.*globalConcurrency/],
-    [{ priority: 0 }, /priority of queue "q" must be a whole number from 1/],
+    [{ priority: 0 }, /priority of queue "q" must not be 0; leave out a queue that is not to be served/],
+    [{ priority: -1 }, /priority of queue "q" must be a whole number from 1/],
     [null, /queue "q" \(a priority, or options\) must be an object, not null/],
   ])('refuses %j at boot', (options, message) => {
     expect(() => openRig({ t: () => undefined }, { queues: { q: options as never } })).toThrow(message);
