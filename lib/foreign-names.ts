@@ -147,7 +147,7 @@ export const FOREIGN = {
     global: here('isGlobal'),
     telemetry: here('tracing'),
     extraOptions: 'for manualRegistration there is autoStart: false, and start() of AsynqServer',
-    skipVersionCheck: 'leave it out: versions are not checked',
+    skipVersionCheck: 'there is none here: leave it out',
   },
   /** One task of `enqueueMany`. */
   item: { name: here('type, a name, or task, a definition'), data: here('payload'), opts: here('options') },

@@ -99,12 +99,12 @@ export const worksOn = (
     ...left.map(({ count, type, why }) => `${count} of "${type}": ${why}`),
     ...delayed.map(
       ({ type, state, nextProcessAt }) =>
-        `a "${type}" (${state}) is due at ${nextProcessAt?.toISOString()}: advance the clock`,
+        `"${type}" (${state}) is due at ${nextProcessAt?.toISOString()}: advance the clock`,
     ),
   ];
   const more = lines.length > MAX_NAMED ? `; and ${lines.length - MAX_NAMED} more` : '';
   return (
-    `drainWhile: the work goes on, and no task can run: ${lines.slice(0, MAX_NAMED).join('; ')}${more}. ` +
+    `drainWhile: the work has not ended, and no task can run: ${lines.slice(0, MAX_NAMED).join('; ')}${more}. ` +
     'Give { patience } if the work takes long without them'
   );
 };

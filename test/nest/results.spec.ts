@@ -178,11 +178,11 @@ describe('a call in a test', () => {
     const wait = (options: EnqueueOptions<unknown>) =>
       tasks.drainWhile(() => app.get(AsynqClient).call('nobody', {}, options), { patience: 50 });
     expect((await rejection(wait({ queue: 'unserved' }))).message).toContain(
-      'drainWhile: the work goes on, and no task can run: 1 of "nobody": the server does not serve the queue "unserved"',
+      'drainWhile: the work has not ended, and no task can run: 1 of "nobody": the server does not serve the queue "unserved"',
     );
     tasks.clear();
     expect((await rejection(wait({ processIn: '1h' }))).message).toMatch(
-      /a "nobody" \(scheduled\) is due at 2\S+Z: advance the clock\. Give \{ patience \}/,
+      /"nobody" \(scheduled\) is due at 2\S+Z: advance the clock\. Give \{ patience \}/,
     );
   });
 

@@ -36,28 +36,29 @@ const FOREIGN: Readonly<Record<string, TaskEventName>> = {
   'retries-exhausted': 'archived',
 };
 
-const ofTaskGone = 'there is none here: whoever deletes a task, or finds it by its key, knows it from the call';
-const ofServer = 'that is no event of a task: AsynqServer.events has those of a server';
+const gone = 'who deletes a task by AsynqInspector knows it from the call';
+const merged = 'what enqueue returns has created: false then';
+const paused = 'AsynqInspector.getQueueInfo() has paused';
+const ofServer = 'AsynqServer.events has the events of a server';
 
 /** Events of workers and queues of other libraries that are no events of tasks here, and where to look instead. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   progress: 'a caller follows the progress of a task with asynq.follow(info)',
-  drained:
-    'there is none here: the end of a set of tasks is that of a batch, or AsynqInspector.getQueueInfo() is asked',
-  delayed: 'there is none here: "enqueued" has info.state, which is "scheduled" then; of a retry "retried"',
-  'waiting-children': 'there is none here: "enqueued" has info.state, which is "waiting" then',
-  removed: ofTaskGone,
-  cleaned: ofTaskGone,
-  deduplicated: 'there is none here: created of what enqueue returns is false then',
-  debounced: 'there is none here: created of what enqueue returns is false then',
-  duplicated: 'there is none here: created of what enqueue returns is false then',
+  drained: 'put the tasks into a batch, which has an end, or ask AsynqInspector.getQueueInfo()',
+  delayed: '"enqueued" has info.state, which is "scheduled" then; "retried" is for one that failed',
+  'waiting-children': '"enqueued" has info.state, which is "waiting" then',
+  removed: gone,
+  cleaned: gone,
+  deduplicated: merged,
+  debounced: merged,
+  duplicated: merged,
   lockRenewalFailed: 'it is "lost" when another server has taken over the task',
   error: `${ofServer}; "failed" is that of a task`,
   closing: ofServer,
   closed: ofServer,
   ready: ofServer,
-  paused: 'there is none here: paused of AsynqInspector.getQueueInfo() says it',
-  resumed: 'there is none here: paused of AsynqInspector.getQueueInfo() says it',
+  paused,
+  resumed: paused,
 };
 
 /** The event with the same stem as another form of its word: `failure`, `retry`, `success`. */
