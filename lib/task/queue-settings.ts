@@ -73,7 +73,7 @@ export function resolveQueueSettings(given: unknown): ReadonlyMap<string, Resolv
   if (given === undefined) return new Map();
   const queues = requireObject(
     given,
-    'queues of the module ({ maxPending, fairness, archive } by the name of a queue; what a server serves is server: { queues })',
+    'queues of the module (settings by name; what a server serves is server: { queues })',
     InvalidOptionError,
   ) as Record<string, unknown>;
   return new Map(Object.entries(queues).map(([queue, settings]) => [checkName(queue), resolve(queue, settings)]));
