@@ -9,8 +9,10 @@ const rate = here('rateLimit: { max, per }', 'of @TaskHandler, defineTask, or of
 const schedule = "schedules are @PeriodicTask('0 9 * * *'), or AsynqScheduler.register";
 const flows = 'a task that waits for others is a step of a workflow, or has after';
 const lease = 'there is none here: a server extends the leases of its tasks by itself';
+const byKey = "here it is by: 'key'; give key: 'order-17' beside unique";
 const own = 'it is an option of defineTask or @TaskHandler, where the tasks are handled';
 const byTask = 'it is an option of a task: give it to defineTask, or to the call that enqueues';
+const noBackoffStrategy = 'for settings.backoffStrategy there is retryDelay, of the server; leases need no settings';
 const ofServer = (name: string): string => `it is an option of the server: server: { ${name} }`;
 const ofConnection = 'it belongs to the connection: connection: { host, port }';
 
@@ -27,7 +29,7 @@ const JOBS: ForeignNames = {
   when: here('processAt', 'a Date'),
   eta: here('processAt', 'a Date'),
   countdown: here('processIn', 'a duration'),
-  jobId: here('taskId'),
+  jobId: "here it is taskId, and a second one throws; a key with once: '1d' returns the task that exists",
   deduplication: here('unique, debounce or throttle'),
   singletonKey: here('unique, or once with a key'),
   removeOnComplete: here('retention', 'how long a task is kept after success; by default it is deleted at once'),
@@ -88,6 +90,7 @@ export const FOREIGN = {
   task: {
     ...JOBS,
     ...named(['retryDelay', 'isFailure', 'codec', 'concurrency', 'rateLimit', 'globalConcurrency'], () => own),
+    id: here('taskId'),
     payload: 'a payload is given before the options: enqueue(task, payload, options)',
   },
   handler: {
@@ -105,6 +108,10 @@ export const FOREIGN = {
     timezone: here('tz'),
     utcOffset: here('tz', 'an IANA name such as "Europe/Berlin"'),
     name: here('id'),
+    jobId: here('id'),
+    key: here('id', 'for the name of an entry'),
+    data: here('payload'),
+    utc: 'leave it out: times are UTC unless tz names a zone',
     waitForCompletion: here("overlap: 'skip'"),
     startDate: 'there is none here: register the task when it is to begin, with AsynqScheduler',
     endDate: 'there is none here: unregister the task with AsynqScheduler',
@@ -120,7 +127,7 @@ export const FOREIGN = {
     keyPrefix: 'it is an option of the module, beside server',
     defaults: 'it is an option of the module, beside server',
     codec: 'it is an option of the module, beside server',
-    settings: lease,
+    settings: noBackoffStrategy,
   },
   module: {
     ...named(OF_SERVER, ofServer),
@@ -136,8 +143,75 @@ export const FOREIGN = {
     defaultJobOptions: here('defaults'),
     sharedConnection: 'each module has its own connections; several applications may use one Redis',
     processors: 'handlers are methods with @TaskHandler of any provider',
-    settings: lease,
+    settings: noBackoffStrategy,
     global: here('isGlobal'),
+    telemetry: here('tracing'),
+    extraOptions: 'for manualRegistration there is autoStart: false, and start() of AsynqServer',
+    skipVersionCheck: 'there is none here: leave it out',
+  },
+  /** One task of `enqueueMany`. */
+  item: { name: here('type, a name, or task, a definition'), data: here('payload'), opts: here('options') },
+  /** Of `server: { queues }`. */
+  queue: {
+    ...JOBS,
+    ...WORKERS,
+    ...named(OF_TASK, () => byTask),
+    limiter: here('rateLimit: { max, per }'),
+    defaultJobOptions: here('defaults of the module', 'or the options of defineTask'),
+    weight: here('priority'),
+  },
+  /** Of `queues` of the module. */
+  queueSetting: {
+    ...JOBS,
+    ...WORKERS,
+    ...named(OF_TASK, () => byTask),
+    limiter: here('rateLimit: { max, per }', 'in server: { queues }, beside it'),
+    defaultJobOptions: here('defaults of the module', 'or the options of defineTask'),
+    name: 'the name of a queue is its key: queues: { mail: { … } }',
+  },
+  rate: {
+    duration: here('per'),
+    interval: here('per'),
+    timeout: here('per'),
+    limit: here('max'),
+    groupKey: here('limitBy', 'of @TaskHandler or defineTask'),
+  },
+  unique: {
+    id: byKey,
+    key: byKey,
+    ttl: here('for'),
+    replace: here("onDuplicate: 'replace'"),
+    extend: 'there is none here: debounce waits for a pause',
+    keepLastIfActive: here('latest: true', 'instead of unique'),
+  },
+  debounce: {
+    id: here('key', 'an option of the task beside debounce'),
+    key: 'it is an option of the task beside debounce',
+    ttl: here('wait'),
+    delay: here('wait'),
+  },
+  /** The options of a step of a workflow, beside those of its task. */
+  step: {
+    ...JOBS,
+    jobId: 'there is none here: the run gives a task its id; give start(workflow, { id }) that of the parent',
+    opts: here('options'),
+    data: 'the payload is the third argument of add()',
+    queueName: here('options: { queue }'),
+    children: here("after: ['a', 'b']", 'of the step that waits for others'),
+    parent: here("after: ['a', 'b']", 'of the step that waits for others'),
+    failParentOnFailure: 'leave it out: the step after one that failed is cancelled, and the run has failed',
+    ignoreDependencyOnFailure: here('optional: true'),
+    removeDependencyOnFailure: here('optional: true'),
+    continueParentOnFailure: here("onFailure: 'run'", 'of the step after it'),
+    dependsOn: here('after'),
+    attempts: here('options: { maxRetry }', 'which counts the retries: attempts: 3 is maxRetry: 2'),
+    delay: here('options: { processIn }'),
+  },
+  start: {
+    jobId: here('id'),
+    queueName: here('queue'),
+    removeOnComplete: here('retention', 'how long a run that has ended is kept'),
+    removeOnFail: here('retention', 'how long a run that has ended is kept'),
   },
   async: {
     connection: 'it is returned by useFactory: useFactory: () => ({ connection: … })',

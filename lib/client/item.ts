@@ -1,4 +1,5 @@
 import { InvalidTaskError } from '../errors.js';
+import { FOREIGN } from '../foreign-names.js';
 import type { AnyTask } from '../task/task-types.js';
 import type { TaskOptions } from '../task/options.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
@@ -19,7 +20,7 @@ export function readItem(
   what: string,
 ): { task: AnyTask; payload: unknown; options: TaskOptions | undefined } {
   const item = requireObject(given, what, InvalidTaskError) as Partial<DefinedItem & NamedItem>;
-  rejectUnknownKeys(item, ITEM_NAMES, `key of ${what}`, InvalidTaskError);
+  rejectUnknownKeys(item, ITEM_NAMES, `key of ${what}:`, InvalidTaskError, FOREIGN.item);
   if ((item.task === undefined) === (item.type === undefined)) {
     throw new InvalidTaskError(`${what} takes either "task" (a definition) or "type" (a name)`);
   }

@@ -2,7 +2,7 @@ import type { TaskPlace } from '../broker/task-place.js';
 import { InvalidTaskError } from '../errors.js';
 import type { AwaitedTask } from '../results/results.js';
 import { TaskInfo } from '../task/info.js';
-import { describe, requireObject } from '../validation.js';
+import { describe } from '../validation.js';
 
 /**
  * A TaskInfo, or the queue and the id of a task.
@@ -11,7 +11,12 @@ import { describe, requireObject } from '../validation.js';
  * @throws InvalidTaskError
  */
 export function readTaskPlace(task: unknown, what: string): TaskPlace {
-  const { queue, id } = requireObject(task, what, InvalidTaskError) as { queue?: unknown; id?: unknown };
+  if (typeof task !== 'object' || task === null) {
+    throw new InvalidTaskError(
+      `the ${what} must be a TaskInfo or { queue, id }, not ${describe(task)}; enqueue returns a TaskInfo`,
+    );
+  }
+  const { queue, id } = task as { queue?: unknown; id?: unknown };
   return { queue: requireText(queue, `queue of the ${what}`), id: requireText(id, `id of the ${what}`) };
 }
 

@@ -105,6 +105,7 @@ export class TaskKinds {
     let kind = this.kinds.get(task);
     if (!kind) {
       refuseWorkflow(task);
+      refuseNoType(task);
       this.kinds.set(task, (kind = this.readDefinition(task)));
     }
     return kind;
@@ -151,6 +152,14 @@ function refuseWorkflow(task: object): void {
   if ('type' in task || !('add' in task && typeof task.add === 'function')) return;
   throw new InvalidTaskError(
     `a task must be a type name or a task definition, not a workflow: start it by asynq.start(workflow, { id })`,
+  );
+}
+
+/** @throws InvalidTaskError for another object, such as a job of another library */
+function refuseNoType({ type }: { readonly type?: unknown }): void {
+  if (typeof type === 'string') return;
+  throw new InvalidTaskError(
+    `task typename must be a string, not ${describe(type)}; write enqueue('email:welcome', payload, options), or give what defineTask returns`,
   );
 }
 

@@ -100,9 +100,21 @@ function requireKey(state: TaskState, key: unknown): string {
 const groupMissing =
   'aggregating tasks are kept by group: give the option group; AsynqInspector.groups(queue) returns the groups';
 
+/** What BullMQ and Bull call the states. */
+const FOREIGN_STATES: Readonly<Record<string, TaskState>> = {
+  wait: 'pending',
+  delayed: 'scheduled',
+  failed: 'archived',
+  'waiting-children': 'waiting',
+  succeeded: 'completed',
+};
+
+const foreignState = (state: string): TaskState | undefined =>
+  Object.hasOwn(FOREIGN_STATES, state) ? FOREIGN_STATES[state] : undefined;
+
 function requireState(state: unknown): void {
   if (TASK_STATES.some((known) => known === state)) return;
-  const near = typeof state === 'string' ? nearest(state, TASK_STATES) : undefined;
+  const near = typeof state === 'string' ? (foreignState(state) ?? nearest(state, TASK_STATES)) : undefined;
   const remedy = near ? `did you mean "${near}"?` : `states are ${TASK_STATES.join(', ')}`;
   throw new InvalidOptionError(`${describe(state)} is not a task state; ${remedy}`);
 }

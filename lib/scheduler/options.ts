@@ -70,7 +70,7 @@ export function readPeriodicOptions(
 ): { plan: Plan; task: TaskOptions } {
   requireObject(options, 'options of a periodic task', InvalidOptionError);
   const known = PERIODIC_OPTION_NAMES;
-  rejectUnknownKeys(options, known, 'option of a periodic task', InvalidOptionError, FOREIGN.periodic);
+  rejectUnknownKeys(options, known, 'option of a periodic task:', InvalidOptionError, FOREIGN.periodic);
   const { tz = 'UTC', missed = 'skip', overlap = 'allow', id, ...task } = options;
   requireNonBlank(tz, `${what}: tz`, InvalidOptionError);
   if (id !== undefined) {
@@ -101,7 +101,7 @@ function withoutSeconds(spec: string): string | undefined {
 /** The schedule of a spec. @throws InvalidScheduleError */
 export function readSpec(spec: unknown, tz: string, what = 'periodic task'): Schedule {
   if (typeof spec !== 'string')
-    throw new InvalidScheduleError(`${what}: a spec must be a string, not ${describe(spec)}`);
+    throw new InvalidScheduleError(`${what}: a spec must be a string, not ${describe(spec)}; ${SPEC_FORMS}`);
   try {
     return parseSpec(spec, { location: tz });
   } catch (cause) {

@@ -1,6 +1,6 @@
 import { InvalidTaskError } from '../errors.js';
 import { FOREIGN } from '../foreign-names.js';
-import { rejectUnknownKeys, requireFunction, requireObject } from '../validation.js';
+import { describe, rejectUnknownKeys, requireFunction, requireObject } from '../validation.js';
 import { type Acknowledge, type Acknowledged, readAcknowledge } from './acknowledge.js';
 import type { PayloadCodec } from './codec.js';
 import type { IsFailure, RetryDelay } from './context.js';
@@ -114,6 +114,10 @@ export function defineTask<P, R, Received>(
   options?: DefinitionOptions<P, Received>,
 ): TaskDefinition<P, R, Received>;
 export function defineTask<P>(type: string, options: DefinitionOptions<P, unknown> = {}): TaskDefinition<P> {
+  if (typeof type !== 'string') {
+    const form = "write defineTask('email:welcome', options)";
+    throw new InvalidTaskError(`task typename must be a string, not ${describe(type)}; ${form}`);
+  }
   name(type, 'task typename', 'task typename cannot be empty');
   requireObject(options, `options of task "${type}"`, InvalidTaskError);
   rejectUnknownKeys(options, KNOWN, `option of task "${type}":`, InvalidTaskError, FOREIGN.definition);
@@ -123,7 +127,8 @@ export function defineTask<P>(type: string, options: DefinitionOptions<P, unknow
   const { retryDelay, isFailure, codec, steps, ...unhandled } = unversioned;
   const { concurrency, globalConcurrency, rateLimit, limitScope, limitBy, ...defaults } = unhandled;
   const settings = applyOptions(DEFAULT_SETTINGS, defaults);
-  if (retryDelay !== undefined) requireFunction(retryDelay, `retryDelay of task "${type}"`, InvalidTaskError);
+  if (retryDelay !== undefined)
+    requireFunction(retryDelay, `retryDelay of task "${type}" ((retried) => milliseconds)`, InvalidTaskError);
   if (isFailure !== undefined) requireFunction(isFailure, `isFailure of task "${type}"`, InvalidTaskError);
   if (codec !== undefined) requireCodec(codec, `codec of task "${type}"`);
   if (steps !== undefined) readStepsOptions(steps, `task "${type}"`, InvalidTaskError);

@@ -1,5 +1,6 @@
 import { parseDuration, type Duration } from '../duration.js';
 import type { ErrorClass } from '../errors.js';
+import { FOREIGN } from '../foreign-names.js';
 import {
   describe,
   rejectUnknownKeys,
@@ -109,17 +110,18 @@ export function pickLimits(options: TaskLimits, what: string, Failure: ErrorClas
   if (concurrency === undefined && globalConcurrency === undefined && rateLimit === undefined) {
     if (limitScope === undefined && limitBy === undefined) return undefined;
     const name = limitScope === undefined ? 'limitBy' : 'limitScope';
-    throw new Failure(`${name} of ${what} limits nothing without ${LIMIT_NAMES.join(', ')}`);
+    throw new Failure(`${name} of ${what} limits nothing without ${LIMIT_NAMES.join(' or ')}; give one of them`);
   }
   return { concurrency, globalConcurrency, rateLimit, limitScope, limitBy };
 }
 
 function checkRate(given: unknown, what: string, Failure: ErrorClass): { max: number; per: number } {
   const name = `rateLimit of ${what}`;
-  const rate = requireObject(given, `${name}, as in { max: 100, per: '1m' }`, Failure) as object;
-  rejectUnknownKeys(rate, ['max', 'per', 'cost'], `option of ${name}`, Failure);
+  const rate = requireObject(given, `${name} ({ max, per }, as in { max: 100, per: '1m' })`, Failure);
+  rejectUnknownKeys(rate, ['max', 'per', 'cost'], `option of ${name}:`, Failure, FOREIGN.rate);
   const { max, per, cost } = rate as { max?: unknown; per?: unknown; cost?: unknown };
   if (cost !== undefined) requireFunction(cost, `cost of ${name}`, Failure);
+  if (per === undefined) throw new Failure(`${name} has no per; give { max, per }, as in { max: 100, per: '1m' }`);
   const window = parseDuration(per, `per of ${name}`, Failure);
   if (window < 1 || window > MAX_WINDOW_MS) {
     throw new Failure(`per of ${name} must be from 1 millisecond to 24 hours, not ${describe(per)}`);

@@ -16,6 +16,7 @@ export class PostponeTask extends AsynqError {
   constructor(delay: Duration, message = 'the task is postponed', options?: ErrorOptions) {
     super(message, options);
     this.delay = parseDuration(delay, 'delay of PostponeTask', InvalidTaskError);
-    if (this.delay < 0) throw new InvalidTaskError(`delay of PostponeTask is ${delay}; it must be zero or more`);
+    if (this.delay < 0)
+      throw new InvalidTaskError(`delay of PostponeTask is ${delay}; give how long from now, zero or more`);
   }
 }

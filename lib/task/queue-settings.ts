@@ -1,5 +1,6 @@
 import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
+import { FOREIGN } from '../foreign-names.js';
 import { LIMIT_NAMES } from './limits.js';
 import {
   describe,
@@ -70,7 +71,11 @@ const KNOWN_OF_ARCHIVE: readonly (keyof ArchiveSettings)[] = ['maxTasks', 'maxAg
 /** @param given settings by the name of the queue. @throws InvalidOptionError */
 export function resolveQueueSettings(given: unknown): ReadonlyMap<string, ResolvedQueueSettings> {
   if (given === undefined) return new Map();
-  const queues = requireObject(given, 'queues (settings by name)', InvalidOptionError) as Record<string, unknown>;
+  const queues = requireObject(
+    given,
+    'queues of the module (settings by name; what a server serves is server: { queues })',
+    InvalidOptionError,
+  ) as Record<string, unknown>;
   return new Map(Object.entries(queues).map(([queue, settings]) => [checkName(queue), resolve(queue, settings)]));
 }
 
@@ -94,7 +99,7 @@ function resolve(queue: string, given: unknown): ResolvedQueueSettings {
     'server: { queues }, beside it',
     InvalidOptionError,
   );
-  rejectUnknownKeys(settings, QUEUE_SETTING_NAMES, `setting of ${name}:`, InvalidOptionError);
+  rejectUnknownKeys(settings, QUEUE_SETTING_NAMES, `setting of ${name}:`, InvalidOptionError, FOREIGN.queueSetting);
   const { archive, fairness = false } = settings;
   if (typeof fairness !== 'boolean') {
     throw new InvalidOptionError(`fairness of ${name} must be true or false, not ${describe(fairness)}`);

@@ -1,6 +1,7 @@
 import { type Duration, parseDuration } from '../duration.js';
 import { InvalidTaskError } from '../errors.js';
-import { describe, rejectUnknownKeys, requirePlainObject } from '../validation.js';
+import { FOREIGN } from '../foreign-names.js';
+import { describe, nearest, rejectUnknownKeys, requirePlainObject } from '../validation.js';
 import { oneOf } from './one-of.js';
 
 /**
@@ -79,7 +80,7 @@ export const isTime = (value: unknown): value is Duration => typeof value === 'n
 export function readUnique(value: unknown): RepeatSettings {
   if (value === true) throw new InvalidTaskError("unique must say for how long, such as unique: '1h', and not be true");
   const options = requirePlainObject(value, 'unique', InvalidTaskError) as Partial<UniqueOptions>;
-  rejectUnknownKeys(options, UNIQUE_NAMES, 'option of unique:', InvalidTaskError);
+  rejectUnknownKeys(options, UNIQUE_NAMES, 'option of unique:', InvalidTaskError, FOREIGN.unique);
   const { by = 'payload', until = 'succeeded', onDuplicate = 'reject' } = options;
   if (options.for === undefined) throw new InvalidTaskError("unique needs for, such as unique: { for: '1h' }");
   return {
@@ -109,7 +110,7 @@ export function readDebounce(value: unknown): RepeatSettings {
   if (value === true)
     throw new InvalidTaskError("debounce must say for how long, such as debounce: '5s', and not be true");
   const options = requirePlainObject(value, 'debounce', InvalidTaskError) as Partial<DebounceOptions>;
-  rejectUnknownKeys(options, DEBOUNCE_NAMES, 'option of debounce:', InvalidTaskError);
+  rejectUnknownKeys(options, DEBOUNCE_NAMES, 'option of debounce:', InvalidTaskError, FOREIGN.debounce);
   if (options.wait === undefined) throw new InvalidTaskError("debounce needs wait, such as debounce: { wait: '5s' }");
   const time = positive(options.wait, 'wait of debounce');
   const maxWait = options.maxWait === undefined ? undefined : positive(options.maxWait, 'maxWait of debounce');
@@ -128,7 +129,12 @@ export function readSwitch(option: 'latest' | 'supersede', value: unknown): Repe
 }
 
 function readBy(value: unknown): RepeatSettings['by'] {
-  if (!Array.isArray(value)) return oneOf(value, ['payload', 'key'] as const, 'by of unique');
+  if (value === 'payload' || value === 'key') return value;
+  if (!Array.isArray(value)) {
+    const near = typeof value === 'string' ? nearest(value, ['payload', 'key']) : undefined;
+    const remedy = near ? `did you mean "${near}"?` : "give 'payload', 'key' or a list of fields, as in ['orderId']";
+    throw new InvalidTaskError(`by of unique: ${describe(value)} is unknown; ${remedy}`);
+  }
   const names: readonly unknown[] = value;
   const wrong = names.find((one) => typeof one !== 'string' || one === '');
   if (names.length === 0 || wrong !== undefined) {
@@ -146,5 +152,6 @@ function positive(value: unknown, option: string): number {
 function atLeastASecond(value: unknown, option: string): number {
   const milliseconds = parseDuration(value, option, InvalidTaskError);
   if (milliseconds >= 1000) return milliseconds;
-  throw new InvalidTaskError(`${option} must be at least 1 second, not ${describe(value)}`);
+  const hint = typeof value === 'number' && value > 0 ? ` milliseconds; give '${value}s' for seconds` : '';
+  throw new InvalidTaskError(`${option} must be at least 1 second, not ${describe(value)}${hint}`);
 }

@@ -188,7 +188,9 @@ function groupName(value: unknown): string {
 /** Checks that a value is text, not blank (`blank` is asynq's message), and valid Unicode. */
 export function name(value: unknown, option: string, blank: string): string {
   if (typeof value !== 'string') throw new InvalidTaskError(`${option} must be a string, not ${describe(value)}`);
-  if (isBlank(value)) throw new InvalidTaskError(blank);
+  if (isBlank(value)) {
+    throw new InvalidTaskError(`${blank}; ${option} is ${describe(value)}: give a text that is not blank`);
+  }
   if (LONE_SURROGATE.test(value)) {
     throw new InvalidTaskError(
       `${option} ${describe(value)} contains half a character (a lone surrogate); use valid Unicode`,
@@ -247,8 +249,11 @@ function expiryPolicy(value: unknown): ExpiryPolicy {
 function lockTime(value: unknown): number {
   const milliseconds = parseDuration(value, 'unique', InvalidTaskError);
   if (milliseconds >= 1000) return milliseconds;
-  const hint = typeof value === 'number' && value > 0 ? `; ${value} is ${value} milliseconds, give '${value}s'` : '';
-  throw new InvalidTaskError(`Unique TTL cannot be less than 1s${hint}`);
+  const isSmall = typeof value === 'number' && value > 0;
+  const hint = isSmall
+    ? `${value} is ${value} milliseconds, give '${value}s'`
+    : `unique is ${describe(value)}: give '1s' or more`;
+  throw new InvalidTaskError(`Unique TTL cannot be less than 1s; ${hint}`);
 }
 
 function time(value: unknown, option: string): number {

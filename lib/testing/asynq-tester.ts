@@ -18,8 +18,8 @@ import { InMemoryBroker } from './in-memory-broker.js';
 import { leftTasks } from './left-tasks.js';
 import { runAlone, type WorkOptions, type WorkOutcome } from './lone-task.js';
 import { runUnnested } from './nested-run.js';
-import type { RunSummary } from './run-summary.js';
-import { noHandlers, noInMemoryBroker, noModule } from './testing.messages.js';
+import type { LeftTasks, RunSummary } from './run-summary.js';
+import { noHandlers, noInMemoryBroker, noModule, worksOn } from './testing.messages.js';
 import type { TasksClass } from '../nest/calls/tasks-of.js';
 import { handlerOf, type MethodName, type MethodPayload, type MethodResult, type TaskName } from './task-choice.js';
 import { StepCrash } from './step-crash.js';
@@ -33,7 +33,8 @@ export interface RunOptions {
   /**
    * How long, in real time, a handler that uses its `signal` may work before it counts as waiting
    * for the signal, and the clock moves to its time-out. Other handlers that have not ended by then may
-   * wait for more tasks, which start. Increase it for handlers that do slow real work. Default 100 ms.
+   * wait for more tasks, which start. Increase it for handlers that do slow real work. Default 100 ms. For `drainWhile` also how long its
+   * work may go on while no task can run. Default of that 2 s.
    */
   patience?: Duration;
 }
@@ -42,6 +43,8 @@ const DEFAULT_LIMIT = 10_000;
 const DEFAULT_PATIENCE_MS = 100;
 /** Between two runs of `drainWhile`, in real time. */
 const IDLE_MS = 5;
+/** How long the work of `drainWhile` may go on while no task can run, in real time. */
+const DRAIN_WHILE_PATIENCE_MS = 2_000;
 
 /**
  * Shows the tasks of an application under test and runs them as in production, through guards,
@@ -151,14 +154,20 @@ export class AsynqTester extends TaskLists {
    *
    * @example const reply = await tasks.drainWhile(() => request(app.getHttpServer()).get('/invoices/7'));
    * @returns what `work` returns
-   * @throws what `work` throws, and as `drain` does
+   * @throws what `work` throws, and as `drain` does; TestingError when `work` goes on for 2 s of real time (or `patience`) while tasks are
+   * there and none can run
    */
   async drainWhile<T>(work: () => Promise<T>, options: RunOptions = {}): Promise<T> {
     let settled = false;
     const result = work().finally(() => (settled = true));
     result.catch(() => undefined); // it is awaited below, also when a run fails first
-    while (!settled) {
-      await this.drainOnce(options);
+    const idlePasses = Math.ceil(
+      parseDuration(options.patience ?? DRAIN_WHILE_PATIENCE_MS, 'patience', TestingError) / IDLE_MS,
+    );
+    for (let idle = 0; !settled;) {
+      const { outcomes, left } = await this.drainOnce(options);
+      idle = outcomes.length > 0 ? 0 : idle + 1;
+      if (idle > idlePasses) this.refuseToIdle(left);
       await finishesWithin(
         result.catch(() => undefined),
         IDLE_MS,
@@ -168,6 +177,12 @@ export class AsynqTester extends TaskLists {
     await result;
     await this.stepCrash.end();
     return result;
+  }
+
+  /** What the work waits for is not known: it may be one of the tasks that cannot run. */
+  private refuseToIdle(left: readonly LeftTasks[]): void {
+    const delayed = this.enqueued().filter(({ state }) => state === 'scheduled' || state === 'retry');
+    if (left.length > 0 || delayed.length > 0) throw new TestingError(worksOn(left, delayed));
   }
 
   /**

@@ -64,7 +64,9 @@ export function handlerOf(tasks: TasksClass, method: string, connection: string)
   const methods = calledMethods(tasks);
   const found = methods.get(method);
   if (found === undefined) {
-    throw new TestingError(noSuchHandler(`${tasks.name}.${method}`, nearest(method, methods.keys())));
+    throw new TestingError(
+      noSuchHandler(`${tasks.name}.${method}`, nearest(method, methods.keys()), [...methods.keys()].join(', ')),
+    );
   }
   if (typeof found === 'string') throw new TestingError(found);
   const { label, metadata } = found;

@@ -3,7 +3,7 @@ import type { TaskRef } from '../events/events.js';
 import type { TaskInfo } from '../task/info.js';
 import { nearest } from '../validation.js';
 import type { TaskMessage } from '../wire/message.js';
-import type { LeftReason } from './run-summary.js';
+import type { LeftReason, LeftTasks } from './run-summary.js';
 
 /** The texts of TestingError: each says what to change in the test. */
 
@@ -107,8 +107,27 @@ export const noCrashInSleep = (step: string): string =>
   `crashAfter: no server died after step "${step}" in this run: it was stored before, or it is a sleep or a wait, with which the call of ` +
   'the handler ends. Name the step before it, or the one behind it';
 
-export const noSuchHandler = (label: string, near: string | undefined): string =>
-  `there is no method ${label}${near ? `; did you mean "${near}"?` : ''}`;
+/** @param left what could run @param delayed what is due later */
+export const worksOn = (
+  left: readonly LeftTasks[],
+  delayed: readonly Pick<TaskInfo, 'type' | 'state' | 'nextProcessAt'>[],
+): string => {
+  const lines = [
+    ...left.map(({ count, type, why }) => `${count} of "${type}": ${why}`),
+    ...delayed.map(
+      ({ type, state, nextProcessAt }) =>
+        `"${type}" (${state}) is due at ${nextProcessAt?.toISOString()}: advance the clock`,
+    ),
+  ];
+  const more = lines.length > MAX_NAMED ? `; and ${lines.length - MAX_NAMED} more` : '';
+  return (
+    `drainWhile: the work has not ended, and no task can run: ${lines.slice(0, MAX_NAMED).join('; ')}${more}. ` +
+    'Give { patience } if the work takes long without them'
+  );
+};
+
+export const noSuchHandler = (label: string, near: string | undefined, known: string): string =>
+  `there is no method ${label}; ${near ? `did you mean "${near}"?` : `handlers are ${known}`}`;
 
 export const otherConnection = (label: string, connection: string): string =>
   `${label} is for the connection "${connection}"; ask its tester: AsynqTester.from(app, '${connection}')`;

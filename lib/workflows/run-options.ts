@@ -2,6 +2,7 @@ import { ceilSeconds } from '../clock.js';
 import { type Duration, parseDuration } from '../duration.js';
 import { refuseMarks } from '../enqueue/linked-task.js';
 import { InvalidWorkflowError } from '../errors.js';
+import { FOREIGN } from '../foreign-names.js';
 import { readRetention } from '../links/done-options.js';
 import { describe, refuseBraces, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 import { requireRunId } from './names.js';
@@ -18,7 +19,7 @@ const Failure = InvalidWorkflowError;
  */
 export function checkRunOptions(options: RunOptions, what: string): Readonly<RunOptions> {
   requireObject(options, `options of ${what}`, Failure);
-  rejectUnknownKeys(options, RUN_OPTION_NAMES, `option of ${what}:`, Failure);
+  rejectUnknownKeys(options, RUN_OPTION_NAMES, `option of ${what}:`, Failure, FOREIGN.start);
   checkValues(options, what);
   return Object.freeze({ ...options });
 }
@@ -26,7 +27,7 @@ export function checkRunOptions(options: RunOptions, what: string): Readonly<Run
 /** @throws InvalidWorkflowError */
 export function checkStartOptions(options: StartOptions): void {
   requireObject(options, 'options of start', Failure);
-  rejectUnknownKeys(options, [...RUN_OPTION_NAMES, 'id'], 'option of start:', Failure);
+  rejectUnknownKeys(options, [...RUN_OPTION_NAMES, 'id'], 'option of start:', Failure, FOREIGN.start);
   if (options.id !== undefined) requireRunId(options.id);
   checkValues(options, 'start');
 }

@@ -1,5 +1,6 @@
 import { FAILURE_POLICIES, type FailurePolicy } from '../broker/links.js';
 import { InvalidWorkflowError } from '../errors.js';
+import { FOREIGN } from '../foreign-names.js';
 import type { TaskDefinition } from '../task/definition.js';
 import { TASK_OPTION_NAMES } from '../task/options.js';
 import { applyOptions, DEFAULT_SETTINGS } from '../task/settings.js';
@@ -82,7 +83,7 @@ function readOptions<T extends object>(given: unknown, known: readonly string[],
       throw new Failure(`${label}: "${key}" is an option of its task; give it as options: { ${key}: … }`);
     }
   }
-  rejectUnknownKeys(options, known, `option of ${label}:`, Failure);
+  rejectUnknownKeys(options, known, `option of ${label}:`, Failure, FOREIGN.step);
   return options as T;
 }
 

@@ -1,4 +1,6 @@
-import { defineTask, type EnqueueOptions } from 'nestjs-asynq';
+import { AsynqInspector, defineTask, type EnqueueOptions, workflow } from 'nestjs-asynq';
+import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
+import { ManualClock } from '../../lib/clock.js';
 import { call, mistake, type Mistake, refusal } from './mistake.js';
 
 const option = (text: string, options: unknown): Mistake =>
@@ -27,6 +29,28 @@ export const FOREIGN_OPTIONS: readonly Mistake[] = [
   definition("{ backoff: 'exponential' }", { backoff: 'exponential' }),
   definition('{ lockDuration: 30000 }', { lockDuration: 30_000 }),
   definition('{ limiter: { max: 1, duration: 1000 } }', { limiter: { max: 1, duration: 1000 } }),
+  definition('{ rateLimit: { max: 1, duration: 1000 } }', { rateLimit: { max: 1, duration: 1000 } }),
+  option("{ unique: { id: 'a', ttl: 1000 } }", { unique: { id: 'a', ttl: 1000 } }),
+  option("{ debounce: { id: 'a', ttl: 1000 } }", { debounce: { id: 'a', ttl: 1000 } }),
+  mistake("`defineTask({ name: 'mail' })`", () => refusal(() => defineTask({ name: 'mail' } as never))),
+  mistake("`enqueue({ name: 'mail', data })`", () =>
+    call((client) => client.enqueue({ name: 'mail', data: {} } as never)),
+  ),
+  mistake("`enqueueMany([{ name: 'mail', data }])`", () =>
+    call(async (client) => {
+      const [result] = await client.enqueueMany([{ name: 'mail', data: {} } as never]);
+      throw result!.error;
+    }),
+  ),
+  mistake("`workflow('order').add('mail', Mail, data, { failParentOnFailure: true })`", () =>
+    refusal(() => workflow('order').add('mail', 'mail', {}, { failParentOnFailure: true } as never)),
+  ),
+  mistake("`start(flow, { jobId: '17' })`", () =>
+    call((client) => client.start(workflow('order').add('mail', 'mail'), { jobId: '17' } as never)),
+  ),
+  mistake("`runAllTasks('mail', 'failed')`", () =>
+    refusal(() => new AsynqInspector(new MemoryBroker(new ManualClock())).runAllTasks('mail', 'failed' as never)),
+  ),
 ];
 
 /** Values of options. */
@@ -40,6 +64,7 @@ export const VALUES: readonly Mistake[] = [
   option("{ processIn: 'PT5M' }", { processIn: 'PT5M' }),
   option("{ processIn: '00:05:00' }", { processIn: '00:05:00' }),
   option('{ processIn: Date.now() + 60_000 }', { processIn: 1_767_225_660_000 }),
+  option('{ processIn: date }', { processIn: new Date(0) }),
   option('{ processAt: Date.now() + 60_000 }', { processAt: 1_767_225_660_000 }),
   option("{ processAt: '2026-01-01' }", { processAt: '2026-01-01' }),
   option("{ processAt: date, processIn: '1m' }", { processAt: new Date(0), processIn: '1m' }),
@@ -47,6 +72,8 @@ export const VALUES: readonly Mistake[] = [
   option('{ unique: true }', { unique: true }),
   option('{ unique: 60 }', { unique: 60 }),
   option("{ once: '1d' }", { once: '1d' }),
+  option('{ once: true }', { once: true }),
+  option('{ throttle: 5 }', { throttle: 5 }),
   option('{ debounce: true }', { debounce: true }),
   option("{ queue: '' }", { queue: '' }),
   option("{ queue: 'mail:{eu}' }", { queue: 'mail:{eu}' }),

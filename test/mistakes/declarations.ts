@@ -43,6 +43,10 @@ export const MODULE: readonly Mistake[] = [
   option('{ connection, concurrency: 5 }', { concurrency: 5 }),
   option('{ connection, defaultJobOptions: {} }', { defaultJobOptions: {} }),
   option('{ connection, queues: { critical: 6 } }', { queues: { critical: 6 } }),
+  option('{ connection, queues: { mail: { limiter: {} } } }', { queues: { mail: { limiter: {} } } }),
+  option('{ connection, server: { queues: { mail: { limiter: {} } } } }', {
+    server: { queues: { mail: { limiter: {} } } },
+  }),
   option("{ connection, server: { concurrency: '10' } }", { server: { concurrency: '10' } }),
   option('{ connection, server: { queues: [] } }', { server: { queues: [] } }),
   option("{ connection, server: { shutdownTimeout: '30' } }", { server: { shutdownTimeout: '30' } }),
@@ -133,6 +137,12 @@ export const HANDLERS: readonly Mistake[] = [
   mistake("`@PeriodicTask('0 9 * * *', { tz: 'Berlin' })`", () =>
     decorate(PeriodicTask('0 9 * * *', { tz: 'Berlin' })),
   ),
+  mistake('`@PeriodicTask({ every: 60_000 })`', () => decorate(PeriodicTask({ every: 60_000 } as never))),
+  mistake("`@PeriodicTask('0 9 * * *', { jobId: 'digest' })`", () =>
+    decorate(PeriodicTask('0 9 * * *', { jobId: 'digest' } as never)),
+  ),
+  mistake("`@OnTaskEvent('progress')`", () => decorate(OnTaskEvent('progress' as never))),
+  mistake("`@OnTaskEvent('drained')`", () => decorate(OnTaskEvent('drained' as never))),
   mistake("`@OnTaskEvent('completed')`", () => decorate(OnTaskEvent('completed' as never))),
   mistake('`@UseGuards` on a method with `@TaskAggregator`', () => {
     @Injectable()

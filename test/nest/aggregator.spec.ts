@@ -162,7 +162,11 @@ describe('@TaskAggregator', () => {
   it.each([
     ['nothing', undefined, /Odd\.collect returned undefined for group "g"; it must return the task to enqueue/],
     ['a text', 'whole', /Odd\.collect returned "whole" for group "g"/],
-    ['an unknown key', { type: 'x', option: {} }, /unknown key of an aggregated task "option"; did you mean "options"/],
+    [
+      'an unknown key',
+      { type: 'x', option: {} },
+      /unknown key of an aggregated task: "option"; did you mean "options"/,
+    ],
     ['a wrong option', { type: 'x', options: { retry: 3 } }, /unknown task option "retry"/],
     [
       'a task that waits',

@@ -281,7 +281,7 @@ describe('wrong declarations are refused', () => {
     [
       'an option of another type',
       () => decorate('x', { retryDelay: 5 })(prototype, 'method', method),
-      /Target\.method: retryDelay must be a function, not 5/,
+      /Target\.method: retryDelay \(\(retried\) => milliseconds\) must be a function, not 5/,
     ],
     [
       'no object of options',

@@ -110,7 +110,9 @@ describe('limits of a handler in an application', () => {
     };
     expect(decorate({ concurrency: 1.5 })).toThrow(InvalidHandlerError);
     expect(decorate({ concurrency: 1.5 })).toThrow('concurrency of Tasks.handle must be a whole number from 1');
-    expect(decorate({ limitScope: 's' })).toThrow('limitScope of Tasks.handle limits nothing without');
+    expect(decorate({ limitScope: 's' })).toThrow(
+      'limits nothing without concurrency or globalConcurrency or rateLimit; give one of them',
+    );
     expect(decorate({ rateLimit: { max: 1, pro: '1s' } })).toThrow(/did you mean|known are/);
     expect(decorate({ globalConcurency: 1 })).toThrow('did you mean "globalConcurrency"?');
     expect(() => defineTask('t', { globalConcurrency: 0 })).toThrow(InvalidTaskError);

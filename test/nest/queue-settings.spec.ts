@@ -36,7 +36,7 @@ describe('queues of the module', () => {
   });
 
   it.each([
-    [5, 'queues (settings by name) must be'],
+    [5, 'queues of the module (settings by name; what a server serves is server: { queues }) must be'],
     [{ q: 5 }, 'settings of queue "q" must be'],
     [{ q: { archiv: {} } }, 'unknown setting of queue "q": "archiv"; did you mean "archive"?'],
     [

@@ -3,6 +3,7 @@ import {
   AsynqClient,
   AsynqModule,
   defineTask,
+  type EnqueueOptions,
   InjectTasks,
   Payload,
   SkipRetry,
@@ -12,7 +13,7 @@ import {
   type TasksOf,
 } from 'nestjs-asynq';
 import { AsynqTester } from 'nestjs-asynq/testing';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Test } from '@nestjs/testing';
 import { quiet, rejection, testApp } from './support.js';
 
@@ -170,6 +171,26 @@ describe('a call in a test', () => {
     const replies = await tasks.drainWhile(async () => [await controller.show('1'), await controller.show('2')]);
     expect(replies).toEqual(['/invoices/1.pdf', '/invoices/2.pdf']);
     await expect(tasks.drainWhile(() => app.get(AsynqClient).call(Sum, [-1]))).rejects.toThrow('below zero');
+  });
+
+  it('is refused when it waits for a task that cannot run', async () => {
+    const { app, tasks } = await testApp(parts);
+    const wait = (options: EnqueueOptions<unknown>) =>
+      tasks.drainWhile(() => app.get(AsynqClient).call('nobody', {}, options), { patience: 50 });
+    expect((await rejection(wait({ queue: 'unserved' }))).message).toContain(
+      'drainWhile: the work has not ended, and no task can run: 1 of "nobody": the server does not serve the queue "unserved"',
+    );
+    tasks.clear();
+    expect((await rejection(wait({ processIn: '1h' }))).message).toMatch(
+      /"nobody" \(scheduled\) is due at 2\S+Z: advance the clock\. Give \{ patience \}/,
+    );
+  });
+
+  it('may wait for something else than tasks', async () => {
+    const { tasks } = await testApp(parts);
+    const drain = vi.spyOn(tasks, 'drain');
+    const work = () => vi.waitUntil(() => drain.mock.calls.length > 5, { interval: 1 });
+    expect(await tasks.drainWhile(work, { patience: 5 })).toBe(true);
   });
 
   it('is answered when a handler makes it', async () => {

@@ -561,7 +561,7 @@ describe('a source', () => {
       'PeriodicTaskConfig cannot be nil',
       'PeriodicTaskConfig.Cronspec cannot be empty',
       'PeriodicTaskConfig.Task cannot be nil',
-      'queue name must contain one or more characters',
+      'queue name must contain one or more characters; queue is " ": give a text that is not blank',
       expect.stringContaining('must return an array'),
     ]);
     await pass(MINUTE);

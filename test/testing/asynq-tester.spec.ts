@@ -173,7 +173,9 @@ describe('the tasks of a handler', () => {
       () => tasks.work(Tasks, 'welcome'),
     ];
     expect(wrong).toHaveLength(2);
-    await expect(tasks.work(Tasks, 'nothing' as 'later')).rejects.toThrow('there is no method Tasks.nothing');
+    await expect(tasks.work(Tasks, 'nothing' as 'later')).rejects.toThrow(
+      'there is no method Tasks.nothing; handlers are ',
+    );
   });
 
   test('are refused where there is no such handler', () => {

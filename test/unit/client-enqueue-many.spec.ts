@@ -102,11 +102,11 @@ describe('enqueueMany', () => {
     expect(broker.requests).toHaveLength(2);
     expect(results.map((result) => result.error?.message ?? 'ok')).toEqual([
       'ok',
-      'task typename cannot be empty',
+      expect.stringContaining('task typename cannot be empty; '),
       expect.stringContaining('payload of task "ok" cannot be encoded'),
-      'queue name must contain one or more characters',
+      'queue name must contain one or more characters; queue is "": give a text that is not blank',
       'a task of enqueueMany must be an object, not null',
-      'unknown key of a task of enqueueMany "payloads"; did you mean "payload"?',
+      'unknown key of a task of enqueueMany: "payloads"; did you mean "payload"?',
       'a task of enqueueMany takes either "task" (a definition) or "type" (a name)',
       'a task of enqueueMany takes either "task" (a definition) or "type" (a name)',
       'ok',

@@ -75,7 +75,7 @@ describe('fairness of a definition', () => {
   it.each([
     [{ key, weight: 1e9 }, 'must be a number from 0.001 to 1000, not 1000000000'],
     [{ key, concurrency: 0 }, 'globalConcurrency of fairness of task "import:row"'],
-    [{ key, rate: { max: 5 } }, 'per of rateLimit'],
+    [{ key, rate: { max: 5 } }, 'has no per; give { max, per }'],
     [{}, 'key of fairness of task "import:row"'],
     [{ key, wait: 5 }, 'wait'],
     ['acme', 'fairness of task "import:row"'],

@@ -217,12 +217,12 @@ describe('refused before anything is written', () => {
   };
 
   it.each<[object, string]>([
-    [{ queue: ' \u0085' }, 'queue name must contain one or more characters'],
-    [{ taskId: '' }, 'task ID cannot be empty'],
-    [{ group: '\u00a0' }, 'group key cannot be empty'],
-    [{ unique: '999ms' }, 'Unique TTL cannot be less than 1s'],
-    [{ unique: 0 }, 'Unique TTL cannot be less than 1s'],
-  ])('in the words of asynq: %j', (options, text) => {
+    [{ queue: '' }, 'queue name must contain one or more characters; queue is "": give a text that is not blank'],
+    [{ taskId: ' ' }, 'task ID cannot be empty; taskId is " ": give a text that is not blank'],
+    [{ group: '\u00a0' }, 'group key cannot be empty; group is "\u00a0": give a text that is not blank'],
+    [{ unique: '999ms' }, 'Unique TTL cannot be less than 1s; unique is "999ms": give \'1s\' or more'],
+    [{ unique: 0 }, "Unique TTL cannot be less than 1s; unique is 0: give '1s' or more"],
+  ])('in the words of asynq, with the value: %j', (options, text) => {
     expect(refusal(() => prepare('t', undefined, options)).message).toBe(text);
   });
 
@@ -244,7 +244,11 @@ describe('refused before anything is written', () => {
     ],
     ['timeout NaN', { timeout: Number.NaN }, 'timeout: NaN is not a duration'],
     ['timeout Infinity', { timeout: Infinity }, 'timeout: Infinity is not a duration'],
-    ['timeout Date', { timeout: new Date(0) }, 'timeout: object is not a duration'],
+    [
+      'timeout Date',
+      { timeout: new Date(0) },
+      'timeout: 1970-01-01T00:00:00.000Z is not a duration; a Date is a point in time; give a length',
+    ],
     ['retention negative', { retention: -1 }, 'retention must not be negative, as -1 is'],
     ['retention text', { retention: 'soon' }, 'retention: "soon" is not a duration'],
     ['unique NaN', { unique: Number.NaN }, 'unique: NaN is not a duration'],

@@ -35,7 +35,12 @@ describe('defineTask', () => {
     ['an unknown option', 'x', { maxRetries: 3 }, 'unknown option of task "x": "maxRetries"; did you mean "maxRetry"?'],
     ['a wrong option', 'x', { timeout: -1 }, 'timeout must not be negative'],
     ['options that are none', 'x', null, 'options of task "x" must be an object, not null'],
-    ['a retryDelay that is none', 'x', { retryDelay: 5 }, 'retryDelay of task "x" must be a function, not 5'],
+    [
+      'a retryDelay that is none',
+      'x',
+      { retryDelay: 5 },
+      'retryDelay of task "x" ((retried) => milliseconds) must be a function, not 5',
+    ],
     ['an isFailure that is none', 'x', { isFailure: true }, 'isFailure of task "x" must be a function, not true'],
     ['a codec that is none', 'x', { codec: { encode() {} } }, 'codec of task "x": decode must be a function'],
   ])('refuses %s', (_, type, options, text) => {

@@ -158,6 +158,10 @@ describe('an option is refused', () => {
     [{ unique: {} as never }, "unique needs for, such as unique: { for: '1h' }"],
     [{ unique: true as never }, 'unique must say for how long'],
     [{ unique: { for: '1h', by: [] } }, 'by of unique must name fields'],
+    [
+      { unique: { for: '1h', by: 'orderId' as never } },
+      "by of unique: \"orderId\" is unknown; give 'payload', 'key' or a list",
+    ],
     [{ unique: { for: '1h', by: 'keys' as never } }, 'by of unique: "keys" is unknown; did you mean "key"?'],
     [{ unique: { for: '1h', until: 'success' as never } }, 'until of unique: "success" is unknown; it is one of'],
     [{ unique: { for: '1h', onDuplicate: 'ignore' as never } }, 'onDuplicate of unique: "ignore" is unknown'],

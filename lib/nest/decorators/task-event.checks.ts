@@ -13,11 +13,17 @@ export function checkEventNames<E extends TaskEventName>(
   if (names.length === 0) throw new Failure(noEvents(what));
   for (const name of names as readonly unknown[]) {
     if ((TASK_EVENT_NAMES as readonly unknown[]).includes(name)) continue;
-    const near =
-      typeof name === 'string' ? (FOREIGN[name] ?? nearest(name, TASK_EVENT_NAMES) ?? sameStem(name)) : undefined;
-    throw new Failure(unknownEvent(what, describe(name), near, TASK_EVENT_NAMES.join(', ')));
+    throw new Failure(unknownEvent(what, describe(name), remedyFor(name)));
   }
   return [...new Set(names)];
+}
+
+function remedyFor(name: unknown): string {
+  const known = `events are ${TASK_EVENT_NAMES.join(', ')}`;
+  if (typeof name !== 'string') return known;
+  if (Object.hasOwn(ELSEWHERE, name)) return ELSEWHERE[name]!;
+  const near = (Object.hasOwn(FOREIGN, name) ? FOREIGN[name] : nearest(name, TASK_EVENT_NAMES)) ?? sameStem(name);
+  return near ? `did you mean "${near}"?` : known;
 }
 
 /** What events of other libraries are called here. */
@@ -27,8 +33,32 @@ const FOREIGN: Readonly<Record<string, TaskEventName>> = {
   waiting: 'enqueued',
   added: 'enqueued',
   stalled: 'failed',
-  error: 'failed',
-  removed: 'revoked',
+  'retries-exhausted': 'archived',
+};
+
+const gone = 'who deletes a task by AsynqInspector knows it from the call';
+const merged = 'what enqueue returns has created: false then';
+const paused = 'AsynqInspector.getQueueInfo() has paused';
+const ofServer = 'AsynqServer.events has the events of a server';
+
+/** Events of workers and queues of other libraries that are no events of tasks here, and where to look instead. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  progress: 'a caller follows the progress of a task with asynq.follow(info)',
+  drained: 'put the tasks into a batch, which has an end, or ask AsynqInspector.getQueueInfo()',
+  delayed: '"enqueued" has info.state, which is "scheduled" then; "retried" is for one that failed',
+  'waiting-children': '"enqueued" has info.state, which is "waiting" then',
+  removed: gone,
+  cleaned: gone,
+  deduplicated: merged,
+  debounced: merged,
+  duplicated: merged,
+  lockRenewalFailed: 'it is "lost" when another server has taken over the task',
+  error: `${ofServer}; "failed" is that of a task`,
+  closing: ofServer,
+  closed: ofServer,
+  ready: ofServer,
+  paused,
+  resumed: paused,
 };
 
 /** The event with the same stem as another form of its word: `failure`, `retry`, `success`. */

@@ -168,7 +168,8 @@ function checkOptions(options: TaskHandlerOptions, what: string): void {
   const kind = `@TaskHandler option of ${what}:`;
   rejectUnknownKeys(rest, HANDLER_OPTION_NAMES, kind, InvalidHandlerError, FOREIGN.handler);
   if (connection !== undefined) requireNonBlank(connection, `${what}: connection`, InvalidHandlerError);
-  if (retryDelay !== undefined) requireFunction(retryDelay, `${what}: retryDelay`, InvalidHandlerError);
+  if (retryDelay !== undefined)
+    requireFunction(retryDelay, `${what}: retryDelay ((retried) => milliseconds)`, InvalidHandlerError);
   if (isFailure !== undefined) requireFunction(isFailure, `${what}: isFailure`, InvalidHandlerError);
   if (codec !== undefined) requireCodec(codec, `${what}: codec`);
   if (validate !== undefined && !VALIDATE_POLICIES.includes(validate)) {

@@ -92,8 +92,8 @@ export const scopedListener = (decorator: string, label: string): string =>
 
 export const noEvents = (what: string): string => `${what} needs at least one event`;
 
-export const unknownEvent = (what: string, event: string, near: string | undefined, known: string): string =>
-  `${what}: there is no task event ${event}; ${near ? `did you mean "${near}"?` : `events are ${known}`}`;
+export const unknownEvent = (what: string, event: string, remedy: string): string =>
+  `${what}: there is no task event ${event}; ${remedy}`;
 
 export const decoratedParameters = (label: string): string =>
   `${label}: a @TaskAggregator method is called with (group, tasks); remove the decorators of its parameters`;

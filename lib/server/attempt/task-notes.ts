@@ -95,7 +95,9 @@ export class TaskNotes {
 
   progress(fraction: number, text?: string): void {
     if (typeof fraction !== 'number')
-      throw new InvalidNoteError(`progress takes a number from 0 to 1, not ${describe(fraction)}`);
+      throw new InvalidNoteError(
+        `progress takes a number from 0 to 1, not ${describe(fraction)}; emit() takes data for who follows the task`,
+      );
     if (text !== undefined && typeof text !== 'string') {
       throw new InvalidNoteError(`the text of progress must be a string, not ${describe(text)}`);
     }

@@ -1,5 +1,6 @@
 import type { QueueLimits } from '../../broker/broker.js';
 import { InvalidOptionError } from '../../errors.js';
+import { FOREIGN } from '../../foreign-names.js';
 import { resolveLimits, type Limits } from '../../task/limits.js';
 import { QUEUE_SETTING_NAMES } from '../../task/queue-settings.js';
 import { rejectMisplacedKeys, rejectUnknownKeys, requireInteger, requireObject } from '../../validation.js';
@@ -32,7 +33,7 @@ export function resolveQueue(queue: string, given: unknown): ResolvedQueueOption
   const name = `queue "${queue}"`;
   const options = requireObject(given, `${name} (a priority, or options)`, InvalidOptionError) as QueueOptions;
   rejectMisplacedKeys(options, QUEUE_SETTING_NAMES, name, 'queues of the module, beside server', InvalidOptionError);
-  rejectUnknownKeys(options, KNOWN, `option of ${name}`, InvalidOptionError);
+  rejectUnknownKeys(options, KNOWN, `option of ${name}:`, InvalidOptionError, FOREIGN.queue);
   refuseCost(options.rateLimit, name);
   const { priority = 1 } = options;
   const { concurrency, globalConcurrency, rate, window } = resolveLimits(options, name, InvalidOptionError);
@@ -49,5 +50,11 @@ function refuseCost(rateLimit: object | undefined, name: string): void {
   throw new InvalidOptionError(`rateLimit of ${name} counts tasks, and cannot have a cost; give it to their handlers`);
 }
 
-const checkPriority = (queue: string, value: unknown): number =>
-  requireInteger(value, `priority of queue "${queue}"`, InvalidOptionError, { least: 1, most: MAX_PRIORITY });
+function checkPriority(queue: string, value: unknown): number {
+  if (value === 0) {
+    throw new InvalidOptionError(
+      `priority of queue "${queue}" must not be 0; leave out a queue that is not to be served`,
+    );
+  }
+  return requireInteger(value, `priority of queue "${queue}"`, InvalidOptionError, { least: 1, most: MAX_PRIORITY });
+}

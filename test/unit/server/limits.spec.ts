@@ -168,14 +168,18 @@ describe('limits of a queue', () => {
   it.each([
     [{ concurrency: 0 }, /concurrency of queue "q" must be a whole number from 1/],
     [{ globalConcurrency: 1.5 }, /globalConcurrency of queue "q" must be a whole number from 1/],
-    [{ rateLimit: 5 }, /rateLimit of queue "q", as in \{ max: 100, per: '1m' \} must be an object, not 5/],
+    [
+      { rateLimit: 5 },
+      /rateLimit of queue "q" \(\{ max, per \}, as in \{ max: 100, per: '1m' \}\) must be an object, not 5/,
+    ],
     [{ rateLimit: { max: 0, per: '1s' } }, /max of rateLimit of queue "q" must be a whole number from 1/],
-    [{ rateLimit: { max: 1 } }, /per of rateLimit of queue "q": undefined is not a duration/],
+    [{ rateLimit: { max: 1 } }, /rateLimit of queue "q" has no per; give \{ max, per \}/],
     [{ rateLimit: { max: 1, per: 0 } }, /per of rateLimit of queue "q" must be from 1 millisecond to 24 hours, not 0/],
     [{ rateLimit: { max: 1, per: '25h' } }, /must be from 1 millisecond to 24 hours, not "25h"/],
     [{ rateLimit: { max: 1, per: '1s', burst: 1 } }, /burst/],
     [{ globalConcurency: 1 }, /globalConcurency.*did you mean.*globalConcurrency/],
-    [{ priority: 0 }, /priority of queue "q" must be a whole number from 1/],
+    [{ priority: 0 }, /priority of queue "q" must not be 0; leave out a queue that is not to be served/],
+    [{ priority: -1 }, /priority of queue "q" must be a whole number from 1/],
     [null, /queue "q" \(a priority, or options\) must be an object, not null/],
   ])('refuses %j at boot', (options, message) => {
     expect(() => openRig({ t: () => undefined }, { queues: { q: options as never } })).toThrow(message);
