@@ -110,7 +110,11 @@ export type { EventStreamOptions } from './nest/events/event-stream.options.js';
 export type { ConsoleAction, ConsoleActionFilter, ConsoleActionName, ConsoleOutcome } from './events/console-action.js';
 export type { FleetError, FleetTaskEvent } from './event-streams/fleet-event.js';
 export { OnConsoleAction, type OnConsoleActionOptions } from './nest/decorators/on-console-action.decorator.js';
-export { OnTaskEvent, type OnTaskEventOptions } from './nest/decorators/on-task-event.decorator.js';
+export {
+  OnTaskEvent,
+  type OnTaskEventOptions,
+  type TaskEventDecorator,
+} from './nest/decorators/on-task-event.decorator.js';
 export { Payload } from './nest/decorators/payload.decorator.js';
 export type {
   PayloadFieldDecorator,
