@@ -1,6 +1,5 @@
 import { nearestDuration } from './duration-hint.js';
 import { InvalidOptionError, type ErrorClass } from './errors.js';
-import { describe } from './validation.js';
 
 /**
  * A length of time: a number of milliseconds, or text as Go writes durations (`'90s'`, `'1h30m'`,
@@ -57,7 +56,7 @@ const REMEDY = "give milliseconds as a number, or text such as '90s', '1h30m' or
  */
 export function parseDuration(value: unknown, name: string, Failure: ErrorClass = InvalidOptionError): number {
   if (typeof value !== 'number' && typeof value !== 'string') {
-    throw new Failure(`${name}: ${describe(value)} is not a duration; ${REMEDY}`);
+    throw new Failure(`${name}: ${value === null ? 'null' : typeof value} is not a duration; ${REMEDY}`);
   }
   const milliseconds = typeof value === 'number' ? value : parseText(value, name, Failure);
   if (!Number.isFinite(milliseconds)) throw new Failure(`${name}: ${value} is not a duration; ${REMEDY}`);

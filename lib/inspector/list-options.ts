@@ -100,21 +100,9 @@ function requireKey(state: TaskState, key: unknown): string {
 const groupMissing =
   'aggregating tasks are kept by group: give the option group; AsynqInspector.groups(queue) returns the groups';
 
-/** States of BullMQ and Bull, by their names there. */
-const FOREIGN_STATES: Readonly<Record<string, TaskState>> = {
-  wait: 'pending',
-  delayed: 'scheduled',
-  failed: 'archived',
-  prioritized: 'pending',
-  'waiting-children': 'waiting',
-};
-
 function requireState(state: unknown): void {
   if (TASK_STATES.some((known) => known === state)) return;
-  const text = typeof state === 'string' ? state : '';
-  const foreign = Object.hasOwn(FOREIGN_STATES, text) ? FOREIGN_STATES[text] : undefined;
-  if (foreign) throw new InvalidOptionError(`"${text}" is not a task state; here it is "${foreign}"`);
-  const near = nearest(text, TASK_STATES);
+  const near = typeof state === 'string' ? nearest(state, TASK_STATES) : undefined;
   const remedy = near ? `did you mean "${near}"?` : `states are ${TASK_STATES.join(', ')}`;
   throw new InvalidOptionError(`${describe(state)} is not a task state; ${remedy}`);
 }

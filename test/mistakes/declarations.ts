@@ -136,6 +136,12 @@ export const HANDLERS: readonly Mistake[] = [
   mistake("`@PeriodicTask('0 9 * * *', { timeZone: 'Europe/Berlin' })`", () =>
     decorate(PeriodicTask('0 9 * * *', { timeZone: 'Europe/Berlin' } as never)),
   ),
+  mistake("`@PeriodicTask('0 9 * * *', { disabled: true })`", () =>
+    decorate(PeriodicTask('0 9 * * *', { disabled: true } as never)),
+  ),
+  mistake("`@OnTaskEvent('failed', { name: 'mail:welcome' })`", () =>
+    decorate(OnTaskEvent('failed', { name: 'mail:welcome' } as never)),
+  ),
   mistake("`@PeriodicTask('0 9 * * *', { tz: 'Berlin' })`", () =>
     decorate(PeriodicTask('0 9 * * *', { tz: 'Berlin' })),
   ),

@@ -244,7 +244,7 @@ describe('refused before anything is written', () => {
     ],
     ['timeout NaN', { timeout: Number.NaN }, 'timeout: NaN is not a duration'],
     ['timeout Infinity', { timeout: Infinity }, 'timeout: Infinity is not a duration'],
-    ['timeout Date', { timeout: new Date(0) }, 'timeout: 1970-01-01T00:00:00.000Z is not a duration'],
+    ['timeout Date', { timeout: new Date(0) }, 'timeout: object is not a duration'],
     ['retention negative', { retention: -1 }, 'retention must not be negative, as -1 is'],
     ['retention text', { retention: 'soon' }, 'retention: "soon" is not a duration'],
     ['unique NaN', { unique: Number.NaN }, 'unique: NaN is not a duration'],

@@ -31,6 +31,11 @@ type CheckedListener<M, E extends TaskEventName> = 0 extends 1 & M
     ? void
     : WrongHandler<'the method does not take one parameter, the event', TaskEvent<E>>;
 
+/** Of `@OnQueueFailed({ name, id })`. */
+const FOREIGN_OPTIONS = {
+  name: 'here it is type, as in { type: "mail:" }',
+  id: 'there is none here: compare task.id of the event',
+};
 const KNOWN_OPTIONS: readonly (keyof OnTaskEventOptions)[] = ['connection', 'type', 'queue'];
 
 /**
@@ -54,7 +59,7 @@ export function OnTaskEvent<E extends TaskEventName>(
     const method = requireMethod('OnTaskEvent', target, key, descriptor);
     const names = checkEventNames(events, `${what}: @OnTaskEvent`);
     requireObject(options, `${what}: the options of @OnTaskEvent`, InvalidHandlerError);
-    rejectUnknownKeys(options, KNOWN_OPTIONS, `@OnTaskEvent option of ${what}`, InvalidHandlerError);
+    rejectUnknownKeys(options, KNOWN_OPTIONS, `@OnTaskEvent option of ${what}:`, InvalidHandlerError, FOREIGN_OPTIONS);
     const { connection = DEFAULT_CONNECTION, ...filter } = options;
     requireNonBlank(connection, `${what}: connection`, InvalidHandlerError);
     checkEventFilter(filter, what);
