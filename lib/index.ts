@@ -1,6 +1,6 @@
 /** @module nestjs-asynq */
 // The module and what it provides
-export { AsynqModule } from './nest/asynq.module.js';
+export { AsynqModule, type AsynqModuleAsyncOptions } from './nest/asynq.module.js';
 export type {
   AsynqModuleExtras,
   AsynqModuleOptions,
