@@ -41,9 +41,11 @@ type Known<Options> = 0 extends 1 & Options
 
 type UnknownNames<Options> = Options extends unknown ? Exclude<keyof Options, keyof AsynqModuleOptions> : never;
 
+type Injected = Parameters<NonNullable<(typeof ASYNC_OPTIONS_TYPE)['useFactory']>>;
+
 /** What `forRootAsync` takes; `Options` is what the factory returns, or resolves to. */
 export type AsynqModuleAsyncOptions<Options = AsynqModuleOptions> = Omit<typeof ASYNC_OPTIONS_TYPE, 'useFactory'> & {
-  useFactory?: ((...injected: any[]) => Options | Promise<Options>) & Known<Options>;
+  useFactory?: ((...injected: Injected) => Options | Promise<Options>) & Known<Options>;
 };
 
 const SOURCES = ['useFactory', 'useClass', 'useExisting'];

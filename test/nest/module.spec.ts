@@ -164,7 +164,7 @@ describe('forRootAsync', () => {
   test('compiles with what a factory may return', () => {
     const url: string = 'redis://localhost';
     const isOn = url.length > 1;
-    const given = (): any => ({ connection: url });
+    const given = () => JSON.parse('{ "connection": "memory" }');
     const modules = () => [
       AsynqModule.forRootAsync({ useFactory: () => ({ connection: 'memory', server: { queues: { a: 1 } } }) }),
       AsynqModule.forRootAsync({ inject: [Config], useFactory: async ({ queue }: Config) => ({ connection: queue }) }),
