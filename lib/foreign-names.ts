@@ -116,6 +116,8 @@ export const FOREIGN = {
     startDate: 'there is none here: register the task when it is to begin, with AsynqScheduler',
     endDate: 'there is none here: unregister the task with AsynqScheduler',
     limit: 'there is none here: unregister the task with AsynqScheduler',
+    disabled:
+      'there is none here: register the task where it is not, with AsynqScheduler; scheduler: false of the module is for all',
     immediately: 'the first time is the next one of the spec; enqueue a task to have one at once',
   },
   server: {

@@ -1,6 +1,6 @@
 /** @module nestjs-asynq */
 // The module and what it provides
-export { AsynqModule } from './nest/asynq.module.js';
+export { AsynqModule, type AsynqModuleAsyncOptions } from './nest/asynq.module.js';
 export type {
   AsynqModuleExtras,
   AsynqModuleOptions,
@@ -111,7 +111,11 @@ export type { EventStreamOptions } from './nest/events/event-stream.options.js';
 export type { ConsoleAction, ConsoleActionFilter, ConsoleActionName, ConsoleOutcome } from './events/console-action.js';
 export type { FleetError, FleetTaskEvent } from './event-streams/fleet-event.js';
 export { OnConsoleAction, type OnConsoleActionOptions } from './nest/decorators/on-console-action.decorator.js';
-export { OnTaskEvent, type OnTaskEventOptions } from './nest/decorators/on-task-event.decorator.js';
+export {
+  OnTaskEvent,
+  type OnTaskEventOptions,
+  type TaskEventDecorator,
+} from './nest/decorators/on-task-event.decorator.js';
 export { Payload } from './nest/decorators/payload.decorator.js';
 export type {
   PayloadFieldDecorator,

@@ -77,7 +77,9 @@ async function toBulk(
   further: readonly string[],
 ): Promise<Bulk> {
   const known = [...CRITERIA, 'group', 'fairnessKey', 'signal', ...further];
-  rejectUnknownKeys(options, known, `option of ${method}`, InvalidOptionError);
+  rejectUnknownKeys(options, known, `option of ${method}:`, InvalidOptionError, {
+    grace: "here it is olderThan, as in olderThan: '7d'",
+  });
   requireProgressOptions(options.onProgress, options.signal);
   const location = toLocation(state, options.group, options.fairnessKey);
   const criteria = await toCriteria(broker, state, options);

@@ -13,7 +13,12 @@ import { logEvents } from '../logging/log.js';
 import { nestLogger } from './nest-logger.js';
 import { rejectUnknownKeys, requireNonBlank } from '../validation.js';
 import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './asynq-module.definition.js';
-import { EXTRAS, wrongOption, type AsynqModuleExtras } from './connection/asynq-module.options.js';
+import {
+  EXTRAS,
+  wrongOption,
+  type AsynqModuleExtras,
+  type AsynqModuleOptions,
+} from './connection/asynq-module.options.js';
 import { AsynqCoreModule } from './asynq-core.module.js';
 import type { Connection } from './connection/connection.registry.js';
 import { CONNECTION } from './connection/connection.tokens.js';
@@ -21,6 +26,27 @@ import { moveInHookOrder } from './lifecycle/hook-order.js';
 import { noOptionsSource, notForRoot, optionsMissing } from './names/nest.messages.js';
 import { closeConnection } from './lifecycle/server.orchestrator.js';
 import { EventListeners } from './lifecycle/event.listeners.js';
+
+/** What the compiler shows of a factory that returns what is no option. */
+export interface UnknownOptions<Names> {
+  readonly 'these are no options of AsynqModule': Names;
+}
+
+/** The compiler checks a literal for unknown keys, but not what a function without a return type returns. */
+type Known<Options> = 0 extends 1 & Options
+  ? unknown
+  : [UnknownNames<Options>] extends [never]
+    ? unknown
+    : UnknownOptions<UnknownNames<Options>>;
+
+type UnknownNames<Options> = Options extends unknown ? Exclude<keyof Options, keyof AsynqModuleOptions> : never;
+
+type Injected = Parameters<NonNullable<(typeof ASYNC_OPTIONS_TYPE)['useFactory']>>;
+
+/** What `forRootAsync` takes; `Options` is what the factory returns, or resolves to. */
+export type AsynqModuleAsyncOptions<Options = AsynqModuleOptions> = Omit<typeof ASYNC_OPTIONS_TYPE, 'useFactory'> & {
+  useFactory?: ((...injected: Injected) => Options | Promise<Options>) & Known<Options>;
+};
 
 const SOURCES = ['useFactory', 'useClass', 'useExisting'];
 const ASYNC_KEYS = [...SOURCES, 'imports', 'inject', 'provideInjectionTokensFrom', ...EXTRAS];
@@ -54,7 +80,9 @@ export class AsynqModule extends ConfigurableModuleClass implements OnApplicatio
   }
 
   /** Takes the options from a factory or a class, with `name` and `isGlobal` beside it. @throws InvalidOptionError */
-  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+  static override forRootAsync<O extends AsynqModuleOptions = AsynqModuleOptions>(
+    options: AsynqModuleAsyncOptions<O>,
+  ): DynamicModule {
     requireOptions(options, 'forRootAsync');
     const what = 'AsynqModule.forRootAsync option';
     rejectUnknownKeys(options, ASYNC_KEYS, what, InvalidOptionError, FOREIGN.async);

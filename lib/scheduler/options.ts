@@ -98,15 +98,39 @@ function withoutSeconds(spec: string): string | undefined {
   return EVERY_MINUTE.test(rest) ? `there is no field of seconds: write "@every ${step}s"` : undefined;
 }
 
+/** What the cron syntax of other libraries has, and this one has not. */
+const FOREIGN_SYNTAX: readonly (readonly [form: RegExp, remedy: string])[] = [
+  [/^@every\s.*\d[dw]/, 'the longest unit is the hour: write "@every 24h" for a day'],
+  [/^\S+ \S+ \S+ \S+ (?:\S*[,-])?7\b/, 'Sunday is 0, or SUN'],
+  [
+    /(?:^|[\s,])(?:LW?|L-\d+|\d+[LW])(?:$|[\s,])|#/,
+    'there is no L, W and #: give all days that it may be, as "0 2 28-31 * *", and let the handler look at the date',
+  ],
+];
+
+/** What to write instead of a spec that cannot be read. */
+function remedyOf(spec: string): string {
+  const seconds = withoutSeconds(spec);
+  if (seconds !== undefined) return seconds;
+  return FOREIGN_SYNTAX.find(([form]) => form.test(spec.trim()))?.[1] ?? SPEC_FORMS;
+}
+
+/** What to write instead of something that is no text. */
+function textOf(spec: unknown): string {
+  if (spec instanceof Date) return 'for one time enqueue a task with processAt';
+  if (typeof spec !== 'number') return SPEC_FORMS;
+  return `write "@every ${Math.max(1, Math.round(spec / 1000))}s", in whole seconds`;
+}
+
 /** The schedule of a spec. @throws InvalidScheduleError */
 export function readSpec(spec: unknown, tz: string, what = 'periodic task'): Schedule {
   if (typeof spec !== 'string')
-    throw new InvalidScheduleError(`${what}: a spec must be a string, not ${describe(spec)}; ${SPEC_FORMS}`);
+    throw new InvalidScheduleError(`${what}: a spec must be a string, not ${describe(spec)}; ${textOf(spec)}`);
   try {
     return parseSpec(spec, { location: tz });
   } catch (cause) {
     if (!(cause instanceof InvalidScheduleError)) throw cause;
-    const remedy = cause.message.startsWith(BAD_ZONE) ? ZONE_FORM : (withoutSeconds(spec) ?? SPEC_FORMS);
+    const remedy = cause.message.startsWith(BAD_ZONE) ? ZONE_FORM : remedyOf(spec);
     throw new InvalidScheduleError(`${what}: spec ${describe(spec)}: ${cause.message}; ${remedy}`, { cause });
   }
 }

@@ -158,7 +158,11 @@ export class AsynqScheduler {
       throw new InvalidOptionError(`${name}: interval must be at least one second, not ${describe(interval)}`);
     }
     const entries = {
-      check: (config: PeriodicTaskConfig) => this.define(config).id,
+      check: (config: PeriodicTaskConfig) => {
+        const { id, spec, kind, payloadBytes, optionTexts: texts } = this.define(config);
+        const parts = [spec, kind.type, payloadBytes.toString('base64'), texts, config.options];
+        return { id, content: JSON.stringify(parts) };
+      },
       has: (id: string) => this.entries.has(id),
       add: (config: PeriodicTaskConfig) => this.add(this.define(config)),
       remove: (id: string) => void this.unregister(id),

@@ -21,11 +21,11 @@ export type PeriodicTaskConfigs = () => readonly PeriodicTaskConfig[] | Promise<
 /** The part of a scheduler that a poller changes. */
 export interface EntrySet {
   /**
-   * The id of the entry of a config.
+   * The id of the entry of a config, and a text that is another one when anything of the entry is.
    *
    * @throws InvalidScheduleError, InvalidTaskError, InvalidOptionError
    */
-  check(config: PeriodicTaskConfig): string;
+  check(config: PeriodicTaskConfig): { readonly id: string; readonly content: string };
   has(id: string): boolean;
   add(config: PeriodicTaskConfig): void;
   remove(id: string): void;
@@ -41,17 +41,23 @@ export interface SourcePollerOptions {
   readonly entries: EntrySet;
 }
 
+interface Wanted {
+  readonly config: PeriodicTaskConfig;
+  readonly content: string;
+}
+
 const CONFIG_NAMES = ['spec', 'task', 'payload', 'options'];
 
 /**
  * Keeps the entries of a scheduler equal to the set that a function returns (asynq's
- * PeriodicTaskManager): removes those that are no longer in it and adds new ones. When the function
+ * PeriodicTaskManager): removes those that are no longer in it, adds new ones, and replaces those that have changed under their id. When the function
  * fails, or a config in it is wrong, the entries stay as they are; only one whose spec is invalid
  * is skipped alone.
  */
 export class SourcePoller {
   readonly loop: Loop;
-  private own = new Set<string>();
+  /** The content of each entry that is of this source, by id. */
+  private readonly own = new Map<string, string>();
   private synced = false;
 
   constructor(private readonly options: SourcePollerOptions) {
@@ -86,23 +92,29 @@ export class SourcePoller {
   private sync(configs: unknown): void {
     const { entries } = this.options;
     const wanted = this.wanted(configs);
-    for (const id of this.own) if (!wanted.has(id)) entries.remove(id);
-    const added = [...wanted].filter(([id]) => !entries.has(id));
-    for (const [, config] of added) entries.add(config);
-    const kept = [...this.own].filter((id) => wanted.has(id));
-    this.own = new Set([...kept, ...added.map(([id]) => id)]);
+    for (const [id, content] of this.own) {
+      if (wanted.get(id)?.content === content) continue;
+      entries.remove(id);
+      this.own.delete(id);
+    }
+    for (const [id, { config, content }] of wanted) {
+      if (entries.has(id)) continue;
+      entries.add(config);
+      this.own.set(id, content);
+    }
   }
 
   /** The configs by id: equal ones are one. Everything is checked before anything changes. */
-  private wanted(configs: unknown): Map<string, PeriodicTaskConfig> {
+  private wanted(configs: unknown): Map<string, Wanted> {
     if (!Array.isArray(configs)) {
       throw new InvalidOptionError(`${this.options.name} must return an array of configs, not ${describe(configs)}`);
     }
-    const wanted = new Map<string, PeriodicTaskConfig>();
+    const wanted = new Map<string, Wanted>();
     for (const config of configs) {
       const checked = checkConfig(config);
       try {
-        wanted.set(this.options.entries.check(checked), checked);
+        const { id, content } = this.options.entries.check(checked);
+        wanted.set(id, { config: checked, content });
       } catch (error) {
         if (!(error instanceof InvalidScheduleError)) throw error;
         this.onError(error);

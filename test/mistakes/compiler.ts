@@ -8,12 +8,12 @@ const repository = join(import.meta.dirname, '../..');
 const TSC = join(repository, 'node_modules/typescript-7/bin/tsc');
 
 const BEGINNING = `
-import { type AsynqClient, type AsynqScheduler, defineTask, Payload, TaskHandler } from 'nestjs-asynq';
+import { type AsynqClient, type AsynqScheduler, defineTask, OnTaskEvent, Payload, type TaskContext, TaskHandler } from 'nestjs-asynq';
 declare const asynq: AsynqClient;
 declare const scheduler: AsynqScheduler;
 interface Data { userId: number }
 const Mail = defineTask<Data, string>('mail');
-void [asynq, scheduler, Mail, Payload, TaskHandler];
+void [asynq, scheduler, Mail, OnTaskEvent, Payload, TaskHandler];
 `;
 
 const method = (text: string): string => `export class Mails { @TaskHandler(Mail) ${text} }`;
@@ -48,6 +48,10 @@ const WRONG: readonly (readonly [wrong: string, code: string])[] = [
   [
     "`@TaskHandler(Mail) send(@Payload(Mail, 'userId') id: string)`, which is a number",
     method("send(@Payload(Mail, 'userId') id: string) { return id }"),
+  ],
+  [
+    "`@OnTaskEvent('failed') failed(task: TaskContext, error: Error)`",
+    "export class Mails { @OnTaskEvent('failed') failed(task: TaskContext, error: Error) { void [task, error] } }",
   ],
   ['`@TaskHandler(Mail) send()` that returns nothing', method('send(data: Data) { void data }')],
 ];

@@ -71,6 +71,8 @@ export const HANDLERS: readonly Mistake[] = [
     decorate(TaskHandler('mail', { queue: 'mails' } as never)),
   ),
   mistake("`@TaskHandler('mail', { attempts: 3 })`", () => decorate(TaskHandler('mail', { attempts: 3 } as never))),
+  mistake("`@TaskHandler('mail:*')`", () => decorate(TaskHandler('mail:*'))),
+  mistake("`@TaskHandler('*')`", () => decorate(TaskHandler('*'))),
   mistake("`@TaskHandler('mail')` on a static method", () =>
     refusal(() => TaskHandler('mail')(Mails as never, 'make', { value: () => undefined })),
   ),
@@ -131,8 +133,18 @@ export const HANDLERS: readonly Mistake[] = [
   mistake("`@PeriodicTask('every 5 minutes')`", () => decorate(PeriodicTask('every 5 minutes'))),
   mistake("`@PeriodicTask('*/15 * * * * *')`", () => decorate(PeriodicTask('*/15 * * * * *'))),
   mistake("`@PeriodicTask('60 * * * *')`", () => decorate(PeriodicTask('60 * * * *'))),
+  mistake("`@PeriodicTask('0 9 * * 7')`", () => decorate(PeriodicTask('0 9 * * 7'))),
+  mistake("`@PeriodicTask('0 9 L * *')`", () => decorate(PeriodicTask('0 9 L * *'))),
+  mistake("`@PeriodicTask('@every 1d')`", () => decorate(PeriodicTask('@every 1d'))),
+  mistake('`@PeriodicTask(30_000)`', () => decorate(PeriodicTask(30_000 as never))),
   mistake("`@PeriodicTask('0 9 * * *', { timeZone: 'Europe/Berlin' })`", () =>
     decorate(PeriodicTask('0 9 * * *', { timeZone: 'Europe/Berlin' } as never)),
+  ),
+  mistake("`@PeriodicTask('0 9 * * *', { disabled: true })`", () =>
+    decorate(PeriodicTask('0 9 * * *', { disabled: true } as never)),
+  ),
+  mistake("`@OnTaskEvent('failed', { name: 'mail:welcome' })`", () =>
+    decorate(OnTaskEvent('failed', { name: 'mail:welcome' } as never)),
   ),
   mistake("`@PeriodicTask('0 9 * * *', { tz: 'Berlin' })`", () =>
     decorate(PeriodicTask('0 9 * * *', { tz: 'Berlin' })),

@@ -161,6 +161,37 @@ describe('forRootAsync', () => {
     );
   });
 
+  test('compiles with what a factory may return', () => {
+    const url: string = 'redis://localhost';
+    const isOn = url.length > 1;
+    const given = () => JSON.parse('{ "connection": "memory" }');
+    const modules = () => [
+      AsynqModule.forRootAsync({ useFactory: () => ({ connection: 'memory', server: { queues: { a: 1 } } }) }),
+      AsynqModule.forRootAsync({ inject: [Config], useFactory: async ({ queue }: Config) => ({ connection: queue }) }),
+      AsynqModule.forRootAsync({
+        isGlobal: true,
+        useFactory: () => (isOn ? { connection: 'memory' as const } : { connection: url, server: false as const }),
+      }),
+      AsynqModule.forRootAsync({ useFactory: given }),
+      AsynqModule.forRootAsync({ useFactory: () => ({ connection: url, invalidPayload: 'retry', autoStart: isOn }) }),
+    ];
+    expect(modules()).toHaveLength(5);
+  });
+
+  test('does not compile with a key that is no option', () => {
+    const modules = () => [
+      // @ts-expect-error: an option of BullMQ
+      AsynqModule.forRootAsync({ useFactory: () => ({ connection: 'memory', prefix: 'x' }) }),
+      // @ts-expect-error: mistyped
+      AsynqModule.forRootAsync({ useFactory: async () => ({ connection: 'memory', autostart: false }) }),
+      // @ts-expect-error: it belongs beside useFactory
+      AsynqModule.forRootAsync({ useFactory: () => ({ connection: 'memory', isGlobal: true }) }),
+      // @ts-expect-error: mistyped, of the server
+      AsynqModule.forRootAsync({ useFactory: () => ({ connection: 'memory', server: { concurency: 3 } }) }),
+    ];
+    expect(modules()).toHaveLength(4);
+  });
+
   test('refuses a missing source of options, and unknown keys', () => {
     expect(() => AsynqModule.forRootAsync({})).toThrow(/needs one of useFactory, useClass or useExisting/);
     const wrong = { useFactory: () => ({ connection: 'memory' as const }), isglobal: true };

@@ -121,6 +121,20 @@ describe('@PeriodicTask', () => {
     expect(decorate('*/15 * * * * *')).toThrow('there is no field of seconds: write "@every 15s"');
     expect(decorate('* * * * * *')).toThrow('write "@every 1s"');
     expect(decorate('*/15 9 * * * *')).toThrow('write five fields');
+    expect(decorate('60 9 * JUL WED')).toThrow('write five fields');
+    expect(decorate('0 9 * * 7')).toThrow(/above maximum \(6\).*; Sunday is 0, or SUN$/);
+    expect(decorate('0 9 * * 1,5-7')).toThrow('Sunday is 0, or SUN');
+    for (const spec of ['0 2 L * *', '0 2 15W * *', '0 2 * * 5L', '0 2 * * 1#2', '0 2 LW * *', '0 2 1,L-3 * *']) {
+      expect(decorate(spec)).toThrow('there is no L, W and #: give all days that it may be, as "0 2 28-31 * *"');
+    }
+    expect(decorate('@every 1d')).toThrow('the longest unit is the hour: write "@every 24h" for a day');
+    expect(decorate(30_000 as never)).toThrow(
+      '@PeriodicTask of Wrong.run: a spec must be a string, not 30000; write "@every 30s", in whole seconds',
+    );
+    expect(decorate({ cron: '0 9 * * *' } as never)).toThrow(
+      /a spec must be a string, not an object; write five fields/,
+    );
+    expect(decorate(new Date(0) as never)).toThrow(/not 1970.*; for one time enqueue a task with processAt$/);
     expect(decorate('@daily', { tz: 'X' })).toThrow(
       /^@PeriodicTask of Wrong.run: spec "@daily": .*unknown time zone X; .*Europe\/Berlin/,
     );

@@ -1,4 +1,4 @@
-import { Controller, Inject, Injectable, Scope, UseGuards } from '@nestjs/common';
+import { applyDecorators, Controller, Inject, Injectable, Scope, SetMetadata, UseGuards } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { filter, firstValueFrom, lastValueFrom, map, toArray } from 'rxjs';
@@ -290,6 +290,48 @@ describe('a listener that fails', () => {
       ['Bad.throws', 'started', 'one'],
       ['Bad.rejects', 'succeeded', 'two'],
     ]);
+  });
+
+  it('compiles on a method that takes the event, or nothing', () => {
+    const Both = () => applyDecorators(OnTaskEvent('failed'), SetMetadata('seen', true));
+    class Right {
+      @OnTaskEvent('failed')
+      nothing(): void {}
+      @OnTaskEvent('failed', { type: 'mail:' })
+      @OnTaskEvent('archived')
+      async two({ error }: TaskEvent<'failed' | 'archived'>) {
+        await Promise.reject(error);
+      }
+      @OnTaskEvent(['started', 'finished'])
+      any(_event: TaskEvent): void {}
+      @OnTaskEvent('retried')
+      parts({ retryAt }: { retryAt: Date }): Date {
+        return retryAt;
+      }
+      @Both()
+      both(_event: TaskEvent<'failed'>): void {}
+    }
+    expect(Right).toBeDefined();
+  });
+
+  it('does not compile on a method that takes something else', () => {
+    class Wrong {
+      // @ts-expect-error: a job and its error, as in Bull
+      @OnTaskEvent('failed')
+      bull(_task: TaskContext, _error: Error): void {}
+      // @ts-expect-error: another event
+      @OnTaskEvent('failed')
+      other(_event: TaskEvent<'succeeded'>): void {}
+      // @ts-expect-error: one of two
+      @OnTaskEvent(['started', 'finished'])
+      half(_event: TaskEvent<'started'>): void {}
+      // @ts-expect-error: an error may be anything
+      @OnTaskEvent('failed')
+      error({ error }: { error: Error }): string {
+        return error.message;
+      }
+    }
+    expect(Wrong).toBeDefined();
   });
 
   it.each([

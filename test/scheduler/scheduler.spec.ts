@@ -538,6 +538,39 @@ describe('a source', () => {
     expect(count('periodicSourceFailed')).toBe(0);
   });
 
+  it('changes an entry that keeps its id, and leaves one that is the same', async () => {
+    const payload = { text: 'stand up' };
+    const options = { id: 'reminder', overlap: 'allow' as 'allow' | 'skip' };
+    const same: PeriodicTaskConfig = { spec: '@every 10s', task: 'a', options: { id: 'same' } };
+    const other: PeriodicTaskConfig = { spec: '@daily', task: 'b', options: { id: 'static' } };
+    const changing = { spec: '@daily', task: 'a', payload, options };
+    const one = scheduler();
+    one.register('@daily', 'a', undefined, { id: 'static' });
+    one.addSource('source', () => [changing, same, other], '1m');
+    one.start();
+    await pass(25_000);
+    const before = one.list().find(({ id }) => id === 'same');
+    expect(payloads()).toHaveLength(2);
+
+    changing.spec = '@every 20s';
+    await pass(MINUTE); // the poll, and one time of it
+    expect(one.list().find(({ id }) => id === 'reminder')).toMatchObject({ spec: '@every 20s' });
+    expect(payloads().filter((text) => text.includes('stand up'))).toHaveLength(1);
+    expect(
+      one
+        .list()
+        .find(({ id }) => id === 'same')
+        ?.previous?.getTime(),
+    ).toBeGreaterThan(before!.previous!.getTime());
+
+    payload.text = 'sit down';
+    await pass(MINUTE);
+    expect(payloads().some((text) => text.includes('sit down'))).toBe(true);
+    expect(one.list().map(({ id }) => id)).toEqual(expect.arrayContaining(['static', 'same', 'reminder']));
+    expect(one.list()).toHaveLength(3);
+    expect(one.list().find(({ id }) => id === 'static')).toMatchObject({ type: 'a' });
+  });
+
   it('that fails leaves the old set; an invalid spec is skipped alone', async () => {
     const good: PeriodicTaskConfig = { spec: '@hourly', task: 'a' };
     const results: (() => unknown)[] = [

@@ -21,6 +21,7 @@ import {
   batchValidate,
   blankPattern,
   notATask,
+  wildcardPattern,
   wrongThread,
   wrongValidate,
 } from '../names/nest.messages.js';
@@ -137,6 +138,9 @@ export function toMetadata(
     throw new InvalidHandlerError(notATask(what, describe(task)) + circleHint(task));
   }
   if (isBlank(definition.type)) throw new InvalidHandlerError(blankPattern(what));
+  if (typeof task === 'string' && task.endsWith('*')) {
+    throw new InvalidHandlerError(wildcardPattern(what, task, task.slice(0, -1)));
+  }
   checkOptions(options, what);
   const limits = pickLimits(merged(definition.limits, options), what, InvalidHandlerError);
   return {

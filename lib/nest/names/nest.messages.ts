@@ -36,6 +36,12 @@ export const unknownConnection = (what: string, name: string, known: string, nea
 export const blankPattern = (what: string): string =>
   `${what}: @TaskHandler needs a task type (or a prefix of types) that is not blank`;
 
+export const wildcardPattern = (what: string, pattern: string, beginning: string): string =>
+  `${what}: @TaskHandler("${pattern}"): there are no wildcards; ` +
+  (beginning === ''
+    ? 'write a prefix that the types share, as "mail:" of "mail:welcome"'
+    : `a type is also a prefix of others: write "${beginning}"`);
+
 export const notATask = (what: string, value: string): string =>
   `${what}: @TaskHandler takes a task type or the result of defineTask, not ${value}`;
 
@@ -151,7 +157,7 @@ export const manyTypes = (label: string, types: readonly string[]): string =>
 
 export const payloadInParts = (label: string): string =>
   `${label} takes no whole payload as its first parameter, so a call cannot be typed; take @Payload() there, ` +
-  'or enqueue by the type: asynq.enqueue(type, payload)';
+  'or enqueue by the type: asynq.enqueue(type, payload), and in a test tasks.work(type, payload)';
 
 export const payloadNotFirst = (label: string): string =>
   `${label} takes the payload behind another parameter, so a call would be typed by that one; put @Payload() first`;

@@ -195,6 +195,9 @@ describe('AsynqInspector', () => {
     await broker.producer.enqueue('default', [request()]);
     await expect(inspector.listTasks('default', 'achived' as 'archived')).rejects.toThrow(/did you mean "archived"/);
     await expect(inspector.listTasks('default', 'aggregating')).rejects.toThrow(InvalidOptionError);
+    await expect(inspector.deleteAllTasks('default', 'completed', { grace: 1 } as never)).rejects.toThrow(
+      'unknown option of deleteAllTasks: "grace"; here it is olderThan',
+    );
     for (const days of [0, -1, 92, 1.5, NaN]) {
       await expect(inspector.history('default', days)).rejects.toThrow(InvalidOptionError);
     }
