@@ -304,6 +304,7 @@ export {
   SignalTimeoutError,
   SkipRetry,
   StepFailedError,
+  StepNotStoredError,
   StepsChangedError,
   TaskCanceledError,
   TaskCrashedError,

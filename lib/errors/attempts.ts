@@ -157,6 +157,18 @@ export class StepsChangedError extends AsynqError {
 }
 
 /**
+ * What is stored of the steps of a task cannot be read, or not be added to: `cause` says why. Redis is away, say, or full. The task is
+ * retried, and that does not count as one of its retries. What a step has done since its record is the one that is missing may be done again.
+ */
+export class StepNotStoredError extends AsynqError {
+  readonly code = 'ASYNQ_STEP_NOT_STORED';
+  constructor(cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(`what is stored of the steps of the task cannot be read or written: ${reason}`, { cause });
+  }
+}
+
+/**
  * A step has failed for good: its own retries are used up, or the task that it called has failed. It throws this in every later call, too,
  * so the task is archived when its handler lets it pass, and not retried.
  */

@@ -1,5 +1,5 @@
 import { SkipRetry, StepFailedError, TaskSuspended, type TaskSteps } from 'nestjs-asynq';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { fail, Pack, startStepsApp, type StepsApp, Work } from './steps-app.js';
 
 let app: StepsApp;
@@ -195,5 +195,41 @@ describe('a compensation that always throws', () => {
     expect(await tester.advance('1h')).toMatchObject({ lost: 1, archived: 1 });
     expect(workers.log).toEqual(['undo c', 'undo b', 'undo a']);
     expect(await lastErr(info)).toBe('no parcel; undone: c, b, a');
+  });
+});
+
+describe('a step of which nothing can be stored', () => {
+  it.each<[string, 'read' | 'write' | 'call']>([
+    ['its records cannot be read', 'read'],
+    ['its record cannot be written', 'write'],
+    ['what it calls cannot be enqueued', 'call'],
+  ])('has its task retried, which does not count, when %s', async (_, operation) => {
+    const { tester, asynq, workers, broker, inspector, lastErr } = app;
+    workers.work['x'] = async (steps) => {
+      await steps.run('capture', workers.note('capture'), { undo: workers.note('undo') });
+      await steps.call('pack', Pack, 1);
+      await steps.run('close', workers.note('close'));
+    };
+    const info = await asynq.enqueue(Work, 'x', { maxRetry: 0 });
+    vi.spyOn(broker.checkpoints, operation).mockRejectedValueOnce(new Error('Connection is closed.'));
+    await tester.drain();
+    expect(await lastErr(info)).toContain('cannot be read or written: Connection is closed.');
+    expect(await inspector.getTaskInfo(info.queue, info.id)).toMatchObject({ state: 'retry', retried: 0 });
+    await tester.advance('1h');
+    expect(await inspector.getTaskInfo(info.queue, info.id)).toBeUndefined(); // done
+    expect(workers.log).toEqual(
+      operation === 'write' ? ['capture', 'capture', 'pack 1', 'close'] : ['capture', 'pack 1', 'close'],
+    );
+  });
+
+  it('has its task archived when the handler decides so', async () => {
+    const { tester, asynq, workers, broker } = app;
+    workers.work['x'] = async (steps) => {
+      const step = steps.run('capture', workers.note('capture'));
+      throw new SkipRetry('no more', { cause: await failureOf(step) });
+    };
+    await asynq.enqueue(Work, 'x');
+    vi.spyOn(broker.checkpoints, 'write').mockRejectedValueOnce(new Error('Connection is closed.'));
+    expect(await tester.drain()).toMatchObject({ archived: 1, total: 1 });
   });
 });

@@ -51,6 +51,7 @@ export interface StepsApp {
   readonly tester: AsynqTester;
   readonly asynq: AsynqClient;
   readonly inspector: AsynqInspector;
+  readonly broker: InMemoryBroker;
   readonly workers: Workers;
   readonly lines: readonly RecordedLine[];
   lastErr(task: Pick<TaskInfo, 'queue' | 'id'>): Promise<string | undefined>;
@@ -76,6 +77,7 @@ export async function startStepsApp(): Promise<StepsApp> {
     tester: AsynqTester.from(module),
     asynq: module.get(AsynqClient),
     inspector,
+    broker: module.get<InMemoryBroker>(ASYNQ_BROKER),
     workers: module.get(Workers),
     lines,
     lastErr: async ({ queue, id }) => (await inspector.getTaskInfo(queue, id))?.lastErr,

@@ -4,7 +4,7 @@ import { decodeResult } from '../../task/codec.js';
 import { failedStepOf } from '../../wire/failed-step.js';
 import type { Answer, Checkpoint } from './checkpoint.js';
 import type { HandlerCall } from './handler-call.js';
-import type { Step } from './step-records.js';
+import { reached, type Step } from './step-records.js';
 
 /**
  * After which time a task is asked for that has not answered, in case Redis has lost its end; and after how long at most, as the time doubles. Each
@@ -76,7 +76,7 @@ export class StepCalls {
       next = Math.min(next, until);
     }
     if (calls.length === 0) return next;
-    const caused = await deps.checkpoints.call(attempt.lease, calls);
+    const caused = await reached(deps.checkpoints.call(attempt.lease, calls));
     if (!caused) throw new LeaseExpiredError();
     deps.relay.carry(caused);
     return next;

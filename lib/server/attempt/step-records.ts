@@ -5,6 +5,7 @@ import {
   InvalidStepError,
   LeaseExpiredError,
   StepFailedError,
+  StepNotStoredError,
   StepsChangedError,
   TaskSuspended,
 } from '../../errors.js';
@@ -240,7 +241,7 @@ export class StepRecords {
 
   private async store(name: string, bytes: Buffer): Promise<void> {
     const { checkpoints, lease } = this.options;
-    if (!(await checkpoints.write(lease, name, bytes))) throw new LeaseExpiredError();
+    if (!(await reached(checkpoints.write(lease, name, bytes)))) throw new LeaseExpiredError();
   }
 
   private changed(how: string): StepsChangedError {
@@ -274,7 +275,7 @@ export class StepRecords {
 
   private async read(): Promise<Known> {
     const { lease, checkpoints, isBare } = this.options;
-    const stored = isBare ? NOTHING_STORED : await checkpoints.read(lease.queue, lease.id);
+    const stored = isBare ? NOTHING_STORED : await reached(checkpoints.read(lease.queue, lease.id));
     const record = stored.checkpoints.get(UNDO_RECORD);
     const undo = record && decodeUndoRecord(record);
     const isUndoing = undo !== undefined && (!undo.over || this.options.isUndoing);
@@ -291,6 +292,15 @@ export class StepRecords {
     const begunBy = first ? (first.v ?? 1) : this.version;
     const { answers, signals } = stored;
     return { checkpoints: new Map(own), answers, signals, undo, life, isUndoing, begunBy, unasked };
+  }
+}
+
+/** What the store replies. @throws StepNotStoredError when it does not */
+export async function reached<T>(reply: Promise<T>): Promise<T> {
+  try {
+    return await reply;
+  } catch (error) {
+    throw new StepNotStoredError(error);
   }
 }
 

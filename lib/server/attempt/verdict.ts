@@ -189,6 +189,8 @@ export class Verdicts {
         return this.postpone(task, error);
       case hasCode(error, 'ASYNQ_REVOKE_TASK'):
         return this.revoke(task, error);
+      case hasCode(error, 'ASYNQ_STEP_NOT_STORED') && !hasCode(error, 'ASYNQ_SKIP_RETRY'): // nothing of the task has failed
+        return this.retry(task, error, failedAt, false);
       case task.retried >= task.maxRetry:
       case hasCode(error, 'ASYNQ_SKIP_RETRY'):
       case error instanceof TaskCrashedError:
