@@ -232,10 +232,13 @@ export class Limiter implements RateUser, Room, SpareUser {
   }
 
   startsEnded(count: number): void {
-    if (this.closed) return;
-    const queues = this.isWaiting ? [] : this.deps.queues.names();
+    if (!this.closed) void this.fill(count, this.isWaiting ? [] : this.deps.queues.names());
+  }
+
+  /** There may be room for so many tasks that wait. @param queues where some may, unknown here */
+  private async fill(count: number, queues: readonly string[]): Promise<void> {
     const most = this.opensIn > 0 ? 0 : Math.min(count, this.room);
-    if (this.tokens || most <= 0 || !this.successors.want(most, queues)) void this.waitlist.wake(count, queues);
+    if (this.tokens || most <= 0 || !this.successors.want(most, queues)) await this.waitlist.wake(count, queues);
   }
 
   /** Its tokens are for tasks that wait, or for others. Without tokens a task is woken for each that has ended. */
@@ -245,7 +248,7 @@ export class Limiter implements RateUser, Room, SpareUser {
     if (this.hasCosts) await this.rate.correctCosts(ended);
     if (this.tokens) return this.tokens.release(ended);
     this.expectRoom();
-    await this.waitlist.wake(ended.length);
+    await this.fill(ended.length, []);
   }
 
   dropped(task: ActiveTask): void {
