@@ -8,7 +8,7 @@ export interface Share {
 /** With more queues than this, a draw is for several slots: an exchange costs more than a task of it. */
 const MANY_QUEUES = 8;
 /** So many of them are drawn in a round, about. */
-const QUEUES_PER_ROUND = 3;
+const QUEUES_PER_ROUND = 2;
 
 /**
  * Divides free slots among queues, so that batches give the shares that asynq's polling of single
