@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { HandlerSteps } from '../../../lib/server/attempt/handler-steps.js';
-import { TaskSuspended } from '../../../lib/errors.js';
+import { StepNotStoredError, TaskSuspended } from '../../../lib/errors.js';
 import { defineSignal } from '../../../lib/task/signal.js';
 import type { TaskSteps } from '../../../lib/task/steps.js';
 import { type Driver, type DriverTest, done } from '../driver.js';
@@ -49,6 +49,7 @@ async function work(driver: Driver, effects: Effects): Promise<boolean> {
     effects.result = await effects.handle(steps);
     await driver.settle(done(task));
   } catch (error) {
+    if (error instanceof StepNotStoredError) throw error.cause; // the server has died
     if (!(error instanceof TaskSuspended)) throw error;
     await driver.settle({ kind: 'sleep', lease: task.lease, ...steps.work.suspension! });
   }
