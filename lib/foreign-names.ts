@@ -84,6 +84,14 @@ const named = (names: readonly string[], text: (name: string) => string): Foreig
 
 const DEFINITION: ForeignNames = { ...JOBS, ...WORKERS, payload: 'a payload is given to the call that enqueues' };
 
+/** In both places where a queue has options. */
+const OF_QUEUE: ForeignNames = {
+  ...JOBS,
+  ...WORKERS,
+  ...named(OF_TASK, () => byTask),
+  defaultJobOptions: here('defaults of the module', 'or the options of defineTask'),
+};
+
 /** By the place where an option was given. Ours are in it, too, where they belong elsewhere. */
 export const FOREIGN = {
   definition: DEFINITION,
@@ -155,20 +163,14 @@ export const FOREIGN = {
   item: { name: here('type, a name, or task, a definition'), data: here('payload'), opts: here('options') },
   /** Of `server: { queues }`. */
   queue: {
-    ...JOBS,
-    ...WORKERS,
-    ...named(OF_TASK, () => byTask),
+    ...OF_QUEUE,
     limiter: here('rateLimit: { max, per }'),
-    defaultJobOptions: here('defaults of the module', 'or the options of defineTask'),
     weight: here('priority'),
   },
   /** Of `queues` of the module. */
   queueSetting: {
-    ...JOBS,
-    ...WORKERS,
-    ...named(OF_TASK, () => byTask),
+    ...OF_QUEUE,
     limiter: here('rateLimit: { max, per }', 'in server: { queues }, beside it'),
-    defaultJobOptions: here('defaults of the module', 'or the options of defineTask'),
     name: 'the name of a queue is its key: queues: { mail: { … } }',
   },
   rate: {

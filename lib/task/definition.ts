@@ -1,6 +1,6 @@
 import { InvalidTaskError } from '../errors.js';
 import { FOREIGN } from '../foreign-names.js';
-import { describe, rejectUnknownKeys, requireFunction, requireObject } from '../validation.js';
+import { rejectUnknownKeys, requireFunction, requireObject } from '../validation.js';
 import { type Acknowledge, type Acknowledged, readAcknowledge } from './acknowledge.js';
 import type { PayloadCodec } from './codec.js';
 import type { IsFailure, RetryDelay } from './context.js';
@@ -114,11 +114,7 @@ export function defineTask<P, R, Received>(
   options?: DefinitionOptions<P, Received>,
 ): TaskDefinition<P, R, Received>;
 export function defineTask<P>(type: string, options: DefinitionOptions<P, unknown> = {}): TaskDefinition<P> {
-  if (typeof type !== 'string') {
-    const form = "write defineTask('email:welcome', options)";
-    throw new InvalidTaskError(`task typename must be a string, not ${describe(type)}; ${form}`);
-  }
-  name(type, 'task typename', 'task typename cannot be empty');
+  name(type, 'task typename', 'task typename cannot be empty', "defineTask('email:welcome', options)");
   requireObject(options, `options of task "${type}"`, InvalidTaskError);
   rejectUnknownKeys(options, KNOWN, `option of task "${type}":`, InvalidTaskError, FOREIGN.definition);
   const { key, rememberFor, after, onFailure, waitAtMost, onTimeout, missing, acknowledge, fairness, ...others } =

@@ -186,8 +186,11 @@ function groupName(value: unknown): string {
 }
 
 /** Checks that a value is text, not blank (`blank` is asynq's message), and valid Unicode. */
-export function name(value: unknown, option: string, blank: string): string {
-  if (typeof value !== 'string') throw new InvalidTaskError(`${option} must be a string, not ${describe(value)}`);
+export function name(value: unknown, option: string, blank: string, form?: string): string {
+  if (typeof value !== 'string') {
+    const remedy = form === undefined ? '' : `; write ${form}`;
+    throw new InvalidTaskError(`${option} must be a string, not ${describe(value)}${remedy}`);
+  }
   if (isBlank(value)) {
     throw new InvalidTaskError(`${blank}; ${option} is ${describe(value)}: give a text that is not blank`);
   }
