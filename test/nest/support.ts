@@ -1,4 +1,4 @@
-import type { ModuleMetadata } from '@nestjs/common';
+import type { LoggerService, ModuleMetadata } from '@nestjs/common';
 import { Test, type TestingModule, type TestingModuleBuilder } from '@nestjs/testing';
 import { ASYNQ_BROKER, AsynqModule, type AsynqModuleOptions } from 'nestjs-asynq';
 import { AsynqTester, InMemoryBroker } from 'nestjs-asynq/testing';
@@ -17,9 +17,9 @@ export async function testApp(
   return { app, tasks: AsynqTester.from(app) };
 }
 
-/** Compiles on an InMemoryBroker, quietly. */
-export async function compile(builder: TestingModuleBuilder): Promise<TestingModule> {
-  const app = await builder.setLogger(quiet).overrideProvider(ASYNQ_BROKER).useClass(InMemoryBroker).compile();
+/** Compiles on an InMemoryBroker, quietly unless the test reads the log. */
+export async function compile(builder: TestingModuleBuilder, logger: LoggerService = quiet): Promise<TestingModule> {
+  const app = await builder.setLogger(logger).overrideProvider(ASYNQ_BROKER).useClass(InMemoryBroker).compile();
   onTestFinished(() => app.close().catch(ignoreFailedInit));
   return app;
 }

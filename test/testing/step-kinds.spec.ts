@@ -21,8 +21,8 @@ import {
   type TaskSteps,
 } from 'nestjs-asynq';
 import { AsynqTester, InMemoryBroker } from 'nestjs-asynq/testing';
-import { beforeEach, describe, expect, expectTypeOf, it, onTestFinished } from 'vitest';
-import { quiet, rejection } from '../nest/support.js';
+import { beforeEach, describe, expect, expectTypeOf, it } from 'vitest';
+import { compile, rejection } from '../nest/support.js';
 
 const Work = defineTask<string>('work', { retryDelay: () => 60_000, maxRetry: 3 });
 const Changed = defineTask<string>('changed', {
@@ -80,16 +80,12 @@ let workers: Workers;
 let broker: InMemoryBroker;
 
 beforeEach(async () => {
-  const module = await Test.createTestingModule({
+  const builder = Test.createTestingModule({
     imports: [AsynqModule.forRoot({ connection: 'memory', server: { queues: { default: 1, pdf: 1 } } })],
     providers: [Workers],
-  })
-    .setLogger(quiet)
-    .overrideProvider(ASYNQ_BROKER)
-    .useClass(InMemoryBroker)
-    .compile();
+  });
+  const module = await compile(builder);
   await module.init();
-  onTestFinished(() => module.close());
   tester = AsynqTester.from(module);
   asynq = module.get(AsynqClient);
   inspector = module.get(AsynqInspector);

@@ -15,7 +15,7 @@ import {
   type TaskSteps,
 } from 'nestjs-asynq';
 import { AsynqTester, InMemoryBroker } from 'nestjs-asynq/testing';
-import { onTestFinished } from 'vitest';
+import { compile } from '../nest/support.js';
 import { recordingLogger, type RecordedLine } from './recording-logger.js';
 
 export const Work = defineTask<string>('work', { retryDelay: () => 60_000, maxRetry: 3 });
@@ -62,16 +62,12 @@ export interface StepsApp {
 /** An application in memory, whose handler of `work` each test gives its body. */
 export async function startStepsApp(): Promise<StepsApp> {
   const { logger, lines } = recordingLogger();
-  const module = await Test.createTestingModule({
+  const builder = Test.createTestingModule({
     imports: [AsynqModule.forRoot({ connection: 'memory' })],
     providers: [Workers],
-  })
-    .setLogger(logger)
-    .overrideProvider(ASYNQ_BROKER)
-    .useClass(InMemoryBroker)
-    .compile();
+  });
+  const module = await compile(builder, logger);
   await module.init();
-  onTestFinished(() => module.close());
   const inspector = module.get(AsynqInspector);
   return {
     tester: AsynqTester.from(module),

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
-  ASYNQ_BROKER,
   AsynqClient,
   AsynqInspector,
   AsynqModule,
@@ -14,9 +13,9 @@ import {
   type TaskInfo,
   type TaskSteps,
 } from 'nestjs-asynq';
-import { AsynqTester, InMemoryBroker } from 'nestjs-asynq/testing';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { quiet } from '../nest/support.js';
+import { AsynqTester } from 'nestjs-asynq/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { compile } from '../nest/support.js';
 
 /* What the inspector and the events say of steps of each kind, as the server stores them. */
 
@@ -48,16 +47,12 @@ let workers: Workers;
 let events: string[];
 
 beforeEach(async () => {
-  const module = await Test.createTestingModule({
+  const builder = Test.createTestingModule({
     imports: [AsynqModule.forRoot({ connection: 'memory', server: { queues: { default: 1, pdf: 1 } } })],
     providers: [Workers],
-  })
-    .setLogger(quiet)
-    .overrideProvider(ASYNQ_BROKER)
-    .useClass(InMemoryBroker)
-    .compile();
+  });
+  const module = await compile(builder);
   await module.init();
-  onTestFinished(() => module.close());
   tester = AsynqTester.from(module);
   asynq = module.get(AsynqClient);
   inspector = module.get(AsynqInspector);

@@ -10,7 +10,6 @@ import {
 } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
-  ASYNQ_BROKER,
   AsynqClient,
   AsynqInspector,
   AsynqModule,
@@ -26,10 +25,10 @@ import {
   type TaskInfo,
   type TaskSteps,
 } from 'nestjs-asynq';
-import { AsynqTester, InMemoryBroker } from 'nestjs-asynq/testing';
+import { AsynqTester } from 'nestjs-asynq/testing';
 import { catchError, type Observable } from 'rxjs';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { quiet, rejection } from '../nest/support.js';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { compile, rejection } from '../nest/support.js';
 
 interface Order {
   readonly orderId: string;
@@ -104,16 +103,12 @@ let inspector: AsynqInspector;
 let orders: Orders;
 
 beforeEach(async () => {
-  const module = await Test.createTestingModule({
+  const builder = Test.createTestingModule({
     imports: [AsynqModule.forRoot({ connection: 'memory' })],
     providers: [Orders],
-  })
-    .setLogger(quiet)
-    .overrideProvider(ASYNQ_BROKER)
-    .useClass(InMemoryBroker)
-    .compile();
+  });
+  const module = await compile(builder);
   await module.init();
-  onTestFinished(() => module.close());
   tester = AsynqTester.from(module);
   asynq = module.get(AsynqClient);
   inspector = module.get(AsynqInspector);
