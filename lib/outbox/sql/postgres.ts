@@ -1,6 +1,5 @@
 import type { SqlDialect } from './dialect.js';
-import { REMOVED } from './row-states.js';
-import { indexPrefix } from './table.js';
+import { indexesOfStates } from './table.js';
 
 /** PostgreSQL 12 or later. */
 export const POSTGRES: SqlDialect = {
@@ -24,13 +23,7 @@ export const POSTGRES: SqlDialect = {
   created_at bigint NOT NULL,
   ended_at bigint
 )`,
-  createIndexes: (table) => [
-    `CREATE INDEX ${indexPrefix(table)}_new ON ${table} (id) WHERE state = 'new'`,
-    `CREATE INDEX ${indexPrefix(table)}_ordered ON ${table} (id) WHERE state = 'ordered'`,
-    `CREATE INDEX ${indexPrefix(table)}_taken ON ${table} (sender, number) WHERE state = 'taken'`,
-    `CREATE INDEX ${indexPrefix(table)}_poisoned ON ${table} (id) WHERE state = 'poisoned'`,
-    `CREATE INDEX ${indexPrefix(table)}_ended ON ${table} (ended_at) WHERE state IN (${REMOVED})`,
-  ],
+  createIndexes: indexesOfStates,
   createSenders: (table) => `CREATE TABLE ${table}_senders (
   id varchar(36) PRIMARY KEY,
   number bigint NOT NULL,

@@ -1,6 +1,5 @@
 import type { SqlDialect } from './dialect.js';
-import { REMOVED } from './row-states.js';
-import { indexPrefix } from './table.js';
+import { indexesOfStates } from './table.js';
 
 /** SQLite 3.35 or later. There is one transaction that writes at a time: nothing has to be locked row by row. */
 export const SQLITE: SqlDialect = {
@@ -24,13 +23,7 @@ export const SQLITE: SqlDialect = {
   created_at integer NOT NULL,
   ended_at integer
 )`,
-  createIndexes: (table) => [
-    `CREATE INDEX ${indexPrefix(table)}_new ON ${table} (id) WHERE state = 'new'`,
-    `CREATE INDEX ${indexPrefix(table)}_ordered ON ${table} (id) WHERE state = 'ordered'`,
-    `CREATE INDEX ${indexPrefix(table)}_taken ON ${table} (sender, number) WHERE state = 'taken'`,
-    `CREATE INDEX ${indexPrefix(table)}_poisoned ON ${table} (id) WHERE state = 'poisoned'`,
-    `CREATE INDEX ${indexPrefix(table)}_ended ON ${table} (ended_at) WHERE state IN (${REMOVED})`,
-  ],
+  createIndexes: indexesOfStates,
   createSenders: (table) => `CREATE TABLE ${table}_senders (
   id text PRIMARY KEY,
   number integer NOT NULL,
