@@ -540,7 +540,7 @@ repeat
           rest[#rest + 1] = ids[j]
           if waited then call('HSET', task_prefix .. ids[j], 'state', 'pending', 'pending_since', now_nanos) end
         end
-        if F then F.keep_turns(pending, rest) else spread('RPUSH', pending, rest) end
+        if F then F.leave(pending, rest) else spread('RPUSH', pending, rest) end
         popped, wanted = popped - #rest, n
         break
       end

@@ -36,6 +36,8 @@ do
   local change = 0
   -- Tasks that this call has given a slot: they have no lease yet.
   local drawn_now = {}
+  -- Tasks whose start this call has counted by the rate of their key: what was counted.
+  local counted_now = {}
   -- How many tasks are in `pending`, once it is known.
   local in_pending
 
@@ -316,7 +318,12 @@ do
               has_slots = true
             end
             if number > 0 and room[5] then
-              count_starts(room[5], number, latest_start(room[6], room[7], room[8], allowance, room[10]), room[7], room[8], room[9])
+              local counted_at = latest_start(room[6], room[7], room[8], allowance, room[10])
+              count_starts(room[5], number, counted_at, room[7], room[8], room[9])
+              local counted = { key = key, text = texts[i], turn = 1 / room[2], starts = room[5], at = string.format('%.0f', counted_at) }
+              for at = total - number + 1, total do
+                counted_now[got[at]] = counted
+              end
             end
             if waits and room.full then waits = try('ZCARD', lines .. key) ~= 0 end
             if not waits then call('HDEL', shares, key) end
@@ -389,6 +396,29 @@ do
     end
     spread('RPUSH', pending, ids)
     in_pending = nil
+  end
+
+  -- Tasks that were next and that this call does not take. Those whose start it has counted go back to the front of their lines: nobody
+  -- knows when they start. The others keep their turns. `ids`: the next one is last.
+  function F.leave(pending, ids)
+    local turns, back = {}, {}
+    for i = 1, #ids do
+      local list = counted_now[ids[i]] and back or turns
+      list[#list + 1] = ids[i]
+    end
+    F.keep_turns(pending, turns)
+    if #back == 0 then return end
+    F.left(back, #back)
+    for i = #back, 1, -1 do
+      local counted = counted_now[back[i]]
+      call('HINCRBY', counted.starts, counted.at, '-1')
+      if call('ZSCORE', ring, counted.key) then call('ZINCRBY', ring, string.format('%.17g', -counted.turn), counted.key) end
+      F.add(counted.key, counted.text, back[i])
+    end
+    F.push_all(true)
+    for i = 1, #back do
+      open(counted_now[back[i]].key)
+    end
   end
 
   -- Held keys whose time has come have their turns again.

@@ -217,6 +217,22 @@ export function exerciseFairness(it: DriverTest): void {
       expect(ids([...next.tasks, ...(await driver.take(9))])).toEqual(['a-5']);
     });
 
+    it('counts the starts of large tasks, which one call does not take together, when they are taken', async ({
+      driver,
+    }) => {
+      beFair(driver);
+      const payload = Buffer.alloc(400_000);
+      const large = [...tasksOf('a', 20, { rate: 5, window: 1_600 }), ...tasksOf('b', 4, { concurrency: 4 })];
+      await driver.enqueue(large.map(({ message }) => ({ message: { ...message, payload } })));
+      await claim(driver, []); // the server has no slots for more
+      driver.clock.advance(1_700);
+      const taken: LeasedTask[] = [];
+      for (let call = 0; call < 20; call++) taken.push(...(await claim(driver, [])).tasks);
+      expect(keys(taken).replaceAll('b', '')).toBe('aaaaa');
+      const order = ids(taken).filter((id) => id.startsWith('a'));
+      expect(order).toEqual(order.toSorted((one, other) => Number(one.slice(2)) - Number(other.slice(2))));
+    });
+
     it('frees the slots of a key when a dead server is recovered', async ({ driver }) => {
       beFair(driver);
       await driver.enqueue(tasksOf('a', 3, { concurrency: 1 }));
