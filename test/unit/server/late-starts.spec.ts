@@ -9,7 +9,7 @@ import type { TaskContext } from '../../../lib/task/context.js';
 import { fairHeader, request } from '../../support/messages.js';
 import { manualClock, turn } from '../../support/server-rig.js';
 
-const [MAX, WINDOW, KEYS, ROUNDS] = [5, 400, 3, 20];
+const [MAX, WINDOW, KEYS, ROUNDS] = [5, 400, 5, 40];
 const SLOW_CALLS = new Set(['exchange', 'takeStarts', 'takeCosts']);
 
 const servers: Server[] = [];
@@ -22,7 +22,7 @@ function numbers(seed: number): () => number {
   return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
 }
 
-/** A broker whose replies come late: some by a few milliseconds, and one of ten by up to 150. */
+/** A broker whose replies come late: some by a few milliseconds, and one of ten by up to 300. */
 function slow(memory: MemoryBroker, clock: ManualClock, random: () => number): Broker {
   const role = <T extends object>(part: T, more: object = {}): T =>
     new Proxy(part, {
@@ -32,7 +32,7 @@ function slow(memory: MemoryBroker, clock: ManualClock, random: () => number): B
         if (typeof value !== 'function') return value;
         return async (...args: unknown[]) => {
           const reply: unknown = await Reflect.apply(value, target, args);
-          const delay = random() < 0.1 ? 150 * random() : 3 * random();
+          const delay = random() < 0.1 ? 300 * random() : 3 * random();
           if (SLOW_CALLS.has(String(property))) await new Promise<void>((resolve) => clock.after(delay, resolve));
           return reply;
         };
