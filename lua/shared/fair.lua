@@ -19,6 +19,8 @@ do
   local look_again = 2000
   -- Bounds of one call: keys that are visited, held keys that are looked at again, tasks that others have put into `pending`.
   local MOST_KEYS, MOST_OPENED, MOST_SORTED = 2000, 500, 512
+  -- No key is held for longer than for this time and two windows of its rate, but by a server whose clock is ahead.
+  local LONG_MS, SAMPLED = 2000, 3
   local HEADER = 'asynq-fairness'
 
   local allowance = tonumber(table.remove(ARGV))
@@ -93,19 +95,6 @@ do
     return '', ''
   end
 
-  -- Returns the weight of the key. The share of most says nothing but the key.
-  local function note_share(key, text)
-    if not has_shares and (text == '' or string.find(text, '^1 0 0 ')) then return 1 end
-    local weight, concurrency, rate = share_limits(text)
-    if weight ~= 1 or concurrency > 0 or rate > 0 then
-      if not has_shares or call('HGET', shares, key) ~= text then call('HSET', shares, key, text) end
-      has_shares = true
-    elseif has_shares then
-      call('HDEL', shares, key)
-    end
-    return weight
-  end
-
   -- Behind the key that is next, as if it had just had its turn: so a key gains nothing by coming again and again.
   local function join(key, weight)
     if has_held and call('ZSCORE', held, key) then return end
@@ -116,6 +105,22 @@ do
   -- A key that is held back has its turns again.
   local function open(key)
     if has_held and call('ZREM', held, key) == 1 then join(key, 1) end
+  end
+
+  -- Returns the weight of the key. The share of most says nothing but the key. A held key may have room by other limits.
+  local function note_share(key, text)
+    if not has_shares and (text == '' or string.find(text, '^1 0 0 ')) then return 1 end
+    local weight, concurrency, rate = share_limits(text)
+    if weight ~= 1 or concurrency > 0 or rate > 0 then
+      if not has_shares or call('HGET', shares, key) ~= text then
+        call('HSET', shares, key, text)
+        open(key)
+      end
+      has_shares = true
+    elseif has_shares and call('HDEL', shares, key) == 1 then
+      open(key)
+    end
+    return weight
   end
 
   -- Tasks that F.push_all puts into the lines of their keys.
@@ -421,10 +426,30 @@ do
     end
   end
 
+  -- Of some held keys those that are held for too long.
+  local held_long
+  local function find_held_long()
+    if held_long then return held_long end
+    held_long = {}
+    local some = call('ZRANDMEMBER', held, SAMPLED, 'WITHSCORES')
+    for i = 1, #some, 2 do
+      local long = tonumber(some[i + 1]) - now_ms - LONG_MS
+      if long > 0 then
+        local _, _, _, window = share_limits(call('HGET', shares, some[i]) or '')
+        if long > 2 * window then held_long[#held_long + 1] = some[i] end
+      end
+    end
+    return held_long
+  end
+
   -- Held keys whose time has come have their turns again.
   local function open_held()
     if not has_held then return end
     local due = call('ZRANGE', held, '-inf', now_ms, 'BYSCORE', 'LIMIT', 0, MOST_OPENED)
+    for _, key in ipairs(find_held_long()) do
+      due[#due + 1] = key
+    end
+    held_long = {}
     spread('ZREM', held, due)
     for i = 1, #due do
       join(due[i], 1)
@@ -437,7 +462,7 @@ do
     if keys_in_ring > 0 then return pending + math.max(keys_in_ring, 256) end
     if has_held then
       local first = call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
-      if first and tonumber(first) <= now_ms then return pending + 256 end
+      if first and (tonumber(first) <= now_ms or #find_held_long() > 0) then return pending + 256 end
     end
     return pending
   end

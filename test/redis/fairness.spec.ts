@@ -1,10 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqClient } from '../../lib/client/client.js';
+import { SystemClock } from '../../lib/clock.js';
 import { Server } from '../../lib/server/server.js';
 import { defineTask } from '../../lib/task/definition.js';
 import type { TaskContext } from '../../lib/task/context.js';
 import type { FairnessOptions } from '../../lib/task/fairness.js';
+import { fairHeader, request } from '../support/messages.js';
 import { RedisFleet } from '../support/redis-fleet.js';
 
 interface Row {
@@ -114,5 +116,28 @@ describe('a fair queue of several servers', () => {
     expect(
       (await fleet.client.keys('asynq:{imports}:*')).filter((key) => !/:(processed|failed)(:|$)/.test(key)),
     ).toEqual([]);
+  });
+
+  it('lets a key go on that a server has held back whose clock is an hour ahead, and that is gone', async () => {
+    const at = (skew: number): RedisBroker => {
+      const real = new SystemClock();
+      const clock = { now: () => real.now() + skew, elapsed: () => real.elapsed(), after: real.after.bind(real) };
+      const broker = fleet.makeBroker({ clock });
+      broker.fairQueues.add('default');
+      return broker;
+    };
+    const share = { rate: 2, window: 100 };
+    const tasks = [1, 2, 3, 4, 5, 6].map((number) => request({ id: `a-${number}`, headers: fairHeader('a', share) }));
+    const ahead = at(3_600_000);
+    await ahead.producer.enqueue('default', tasks);
+    const take = async (broker: RedisBroker) =>
+      (await broker.consumer.exchange('default', { settle: [], take: 9 })).tasks;
+    expect(await take(ahead)).toHaveLength(2);
+    const right = at(0);
+    const taken: string[] = [];
+    await vi.waitFor(async () => {
+      taken.push(...(await take(right)).map(({ lease }) => lease.id));
+      expect(taken).toEqual(['a-3', 'a-4', 'a-5', 'a-6']);
+    });
   });
 });

@@ -1,4 +1,4 @@
-import type { FairShare } from '../../wire/fairness.js';
+import { type FairShare, fairnessText } from '../../wire/fairness.js';
 import { type KeyTurn, shareAlone, type StoredKey } from '../fair-keys.js';
 import { LinkedQueue } from './linked-queue.js';
 import { SortedSet } from '../sorted-set.js';
@@ -6,6 +6,9 @@ import { Starts } from './starts.js';
 
 /** A key whose slots are taken is looked at again after this time. */
 const LOOK_AGAIN_MS = 2_000;
+
+/** No key is held for longer than for this time and two windows of its rate. */
+const LONG_MS = 2_000;
 
 /** What the lines know of the tasks of their queue. */
 export interface FairTasks {
@@ -165,7 +168,8 @@ export class FairPending extends LinkedQueue {
     for (const { id: key, score } of this.held.upTo(Infinity)) {
       const line = this.lines.get(key)!;
       const isFreed = line.share.concurrency > 0 && this.taken(line) < line.share.concurrency;
-      if (score > now && !(isFreed && this.opensAt(line, now) <= now)) continue;
+      const isLong = score - now - LONG_MS > 2 * line.share.window; // held by a clock that was ahead
+      if (score > now && !isLong && !(isFreed && this.opensAt(line, now) <= now)) continue;
       this.held.delete(key);
       this.join(key, 1);
     }
@@ -205,6 +209,7 @@ export class FairPending extends LinkedQueue {
       line = { share, ids: new LinkedQueue(), holders: new Set(), starts: new Map() };
       this.lines.set(share.key, line);
     }
+    if (fairnessText(line.share) !== fairnessText(share) && this.held.delete(share.key)) this.join(share.key, 1); // it may have room
     line.share = share;
     this.keys.set(id, share.key);
     if (this.ring.score(share.key) === undefined && this.held.score(share.key) === undefined) {

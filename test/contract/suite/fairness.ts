@@ -260,6 +260,21 @@ export function exerciseFairness(it: DriverTest): void {
       expect(keys((await driver.exchange([], 20)).tasks)).toBe('aaa');
     });
 
+    it('lets a held key go on at once when its next task has other limits', async ({ driver }) => {
+      beFair(driver);
+      await driver.enqueue(tasksOf('a', 3, { rate: 1, window: 86_400_000 }));
+      await driver.enqueue(tasksOf('b', 3, { concurrency: 1 }));
+      expect(keys(await driver.take(9))).toBe('ab');
+      expect(await driver.take(9)).toEqual([]);
+      await driver.enqueue([
+        ...tasksOf('a', 1, { rate: 3, window: 86_400_000 }, 4),
+        ...tasksOf('b', 1, { concurrency: 2 }, 4),
+      ]);
+      expect(ids(await driver.take(9)).sort()).toEqual(['a-2', 'a-3', 'b-2']);
+      await driver.enqueue(tasksOf('a', 1, { rate: 1, window: 1_000 }, 5));
+      expect(ids(await driver.take(9))).toEqual(['a-4']);
+    });
+
     it('counts no start of a task that came too late and goes back', async ({ driver }) => {
       beFair(driver);
       await driver.enqueue([...tasksOf('a', 4, { rate: 2, window: 1_600 }), ...tasksOf('b', 2)]);
