@@ -21,6 +21,8 @@ export interface MaintenanceRole {
    * was the turn before, and of how many more it is now.
    */
   fillTurns(queue: string, most: number): Promise<{ before: number; filled: number }>;
+  /** Whether tasks of the queue wait in lines, though this process may not know that it is fair. */
+  hasLines(queue: string): Promise<boolean>;
   /**
    * Of a fair queue: finds lines whose keys are lost, so that they would have no turn. Returns how many there were. Counts the tasks in
    * lines again, as Go's tools delete some without counting. With more than 5,000 keys the count is right when the queue comes to rest. Reads the

@@ -183,6 +183,8 @@ export interface AsynqEventMap extends LinkEventMap {
   };
   /** Dangling ids were removed, and active tasks without a lease were given one. */
   queueRepaired: { readonly queue: string; readonly dangling: number; readonly leases: number };
+  /** Tasks of a queue wait in lines by key, and this process did not know that the queue is fair: it takes their turns from now on. */
+  linesFound: { readonly queue: string };
   /** The tasks of a group have become one task. */
   groupAggregated: GroupRef & { readonly size: number; readonly task: TaskRef };
   /**

@@ -11,6 +11,11 @@ export const QUEUES: Wording = {
   },
   queueRepaired: ({ queue, dangling, leases }, logger) =>
     logger.warn(`Repaired queue "${queue}": ${dangling} dangling ids removed, ${leases} running tasks given a lease`),
+  linesFound: ({ queue }, logger) =>
+    logger.warn(
+      `Tasks of queue "${queue}" wait in turns by key, and this process has no queues: { ${JSON.stringify(queue)}: { fairness: true } }: it takes ` +
+        'turns from now on; give the option to every process that serves the queue or enqueues to it, or no other takes these tasks',
+    ),
 };
 
 export const SERVER: Wording = {

@@ -269,6 +269,7 @@ describe('the log', () => {
     events.emit('listenerFailed', { event: 'taskFinished', error: 'text' });
     events.emit('tasksRecovered', { queue: 'low', retried: 2, archived: 1, suspects: 0 });
     events.emit('queueRepaired', { queue: 'low', dangling: 3, leases: 4 });
+    events.emit('linesFound', { queue: 'low' });
     expect(lines.map(([level, message]) => `${level}: ${message}`)).toEqual([
       'error: Task email a1 in queue "low" was aborted 10 s ago (boom), but its handler still runs and keeps its slot; pass task.signal to whatever it waits for',
       'error: Task a1 in queue "low" cannot be decoded and was archived unchanged: boom',
@@ -277,6 +278,7 @@ describe('the log', () => {
       'error: A listener of the event "taskFinished" threw: text',
       'warn: Recovered tasks of a lost server, queue "low": 2 to retry, 1 archived',
       'warn: Repaired queue "low": 3 dangling ids removed, 4 running tasks given a lease',
+      'warn: Tasks of queue "low" wait in turns by key, and this process has no queues: { "low": { fairness: true } }: it takes turns from now on; give the option to every process that serves the queue or enqueues to it, or no other takes these tasks',
     ]);
   });
 

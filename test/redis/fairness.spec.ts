@@ -140,4 +140,18 @@ describe('a fair queue of several servers', () => {
       expect(taken).toEqual(['a-3', 'a-4', 'a-5', 'a-6']);
     });
   });
+
+  it('is served, and said to be fair, by a server that was not told so', async () => {
+    const tasks = [1, 2, 3].map((number) => request({ id: `a-${number}`, queue: 'imports', headers: fairHeader('a') }));
+    await makeBroker().producer.enqueue('imports', tasks);
+    const ran: string[] = [];
+    const handlers = [{ pattern: 'test:task', handle: ({ id }: TaskContext) => void ran.push(id) }];
+    const options = { queues: { imports: 1 }, janitorInterval: 20 };
+    const server = new Server({ broker: fleet.makeBroker(), handlers, options });
+    fleet.servers.push(server);
+    const found = new Promise((resolve) => server.events.on('linesFound', resolve));
+    await server.start();
+    expect(await found).toEqual({ queue: 'imports' });
+    await vi.waitFor(() => expect(ran).toEqual(['a-1', 'a-2', 'a-3']), { timeout: 10_000 });
+  });
 });

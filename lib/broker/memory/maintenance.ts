@@ -2,6 +2,7 @@ import { floorSeconds } from '../../clock.js';
 import type { ArchiveLimit } from '../archives.js';
 import type { ExpiredLeases, LeasedTask, MaintenanceRole } from '../broker.js';
 import { WAITING_GROUP } from '../links.js';
+import { FairPending } from './fair-pending.js';
 import type { MemoryState } from './memory-state.js';
 import { type QueueStore, type TaskRecord, readMessage } from './queue-store.js';
 import type { SortedSet } from '../sorted-set.js';
@@ -20,6 +21,10 @@ export class MemoryMaintenance implements MaintenanceRole {
   async fillTurns(): Promise<{ before: number; filled: number }> {
     this.state.assertOpen();
     return { before: 0, filled: 0 };
+  }
+
+  async hasLines(queue: string): Promise<boolean> {
+    return this.state.change(queue, ({ pending }) => pending instanceof FairPending && pending.size > 0);
   }
 
   /** Nothing is lost here. */

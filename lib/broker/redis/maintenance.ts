@@ -54,6 +54,11 @@ export class RedisMaintenance implements MaintenanceRole {
     return { before, filled };
   }
 
+  async hasLines(queue: string): Promise<boolean> {
+    const { fairRing, fairHeld } = this.keyspace.queue(queue);
+    return (await this.connections.run('monitor', 'EXISTS', (client) => client.exists(fairRing, fairHeld))) > 0;
+  }
+
   async repairLines(queue: string): Promise<number> {
     const keys = this.keyspace.queue(queue);
     const { fairLinePrefix } = keys;

@@ -5,7 +5,10 @@ import { settleAll } from '../../async.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
 import { Turns } from './turns.js';
 
-/** Between two searches for groups that are not listed, and for lines of a fair queue that are in no ring: each scans every key of the Redis. */
+/**
+ * Between two searches for groups that are not listed, and for lines of a fair queue that are in no ring: each scans every key of the Redis. And
+ * between two looks for lines of queues that are not fair here.
+ */
 const REPAIR_INTERVAL_MS = 600_000;
 
 export interface JanitorOptions {
@@ -49,11 +52,14 @@ export class Janitor {
 
   private async repair(queue: string): Promise<void> {
     const { broker, clock, events, repairGroups } = this.options;
-    const isFair = broker.fairQueues.has(queue);
     const due = (this.repairedAt.get(queue) ?? -Infinity) + REPAIR_INTERVAL_MS;
-    if ((!repairGroups && !isFair) || clock.now() < due) return;
+    if (clock.now() < due) return;
     this.repairedAt.set(queue, clock.now());
-    if (isFair) await broker.maintenance.repairLines(queue);
+    if (broker.fairQueues.has(queue)) await broker.maintenance.repairLines(queue);
+    else if (await broker.maintenance.hasLines(queue)) {
+      broker.fairQueues.add(queue); // or no server takes them, after a deploy without the option
+      events.emit('linesFound', { queue });
+    }
     if (!repairGroups) return;
     const { listed, removed } = await broker.groups.repairGroups(queue);
     if (listed + removed > 0) events.emit('groupsRepaired', { queue, listed, removed });
