@@ -75,7 +75,7 @@ it('scales by metrics and keys that exist', () => {
   ]);
   const keys = new Keyspace().queue('mail');
   const lists = triggers.flatMap(({ type, metadata }) => (type === 'redis' ? [metadata['listName']] : []));
-  expect(lists).toEqual([keys.pending, keys.held]);
+  expect(lists).toEqual([keys.pending, keys.held, keys.fairRing]);
 });
 
 interface Probe {
