@@ -81,13 +81,13 @@ export class RedisLinks implements LinksRole {
     this.registrar = new QueueRegistrar(clock, (place) => persist(() => add(place)));
     connections.onStateChange((purpose, state) => {
       if (purpose === 'monitor' && state === 'lost') this.doubt();
+      if (purpose === 'produce' && state === 'ready') this.registrar.listAgain();
     });
   }
 
   /** The Redis behind the next connection may not have what was written last. */
   private doubt(): void {
     this.losses++;
-    this.registrar.forgetAll();
     const soon = this.clock.now() + SEARCH_AFTER_LOSS_MS * Math.random();
     if (this.nextSearch > 0) this.nextSearch = Math.min(this.nextSearch, soon);
   }

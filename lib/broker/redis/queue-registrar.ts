@@ -43,9 +43,17 @@ export class QueueRegistrar {
     this.queues.delete(queue);
   }
 
-  /** Redis may have lost the list: each is listed again by the next call. */
-  forgetAll(): void {
-    this.queues.clear();
+  /**
+   * The connection is back, to a Redis that may have lost the list: what was listed of late is listed again at once, as the next
+   * call for it may have passed already, or never come.
+   */
+  listAgain(): void {
+    for (const [queue, known] of this.queues) {
+      if (known.underWay || !this.isListed(known)) continue;
+      known.at = undefined;
+      known.underWay = this.send(queue, known);
+      known.underWay.catch(() => undefined);
+    }
   }
 
   private isListed({ at }: Registration): boolean {
