@@ -18,7 +18,7 @@ export interface TaskContext {
    * Milliseconds the task was pending before this attempt; `undefined` if unknown or not measured
    * (see `AsynqEvents.measureWaits`; metrics and traces measure it).
    */
-  readonly waited?: number;
+  readonly waited?: number | undefined;
   /** The end of this attempt: the earlier of timeout and deadline. */
   readonly deadline: Date;
   /**

@@ -19,7 +19,7 @@ export interface SqlDatabase {
   /** Does `work` in a transaction of its own (READ COMMITTED), which no transaction of the application is part of. */
   transaction<T>(work: Work<T>): Promise<T>;
   /** See OutboxStore.afterCommit. */
-  afterCommit?(tx: unknown, work: () => void): void;
+  readonly afterCommit?: ((tx: unknown, work: () => void) => void) | undefined;
   /** See OutboxStore.listen. */
   listen?(channel: string, onRows: () => void, onLost: () => void): Promise<() => Promise<void>>;
   /** See OutboxStore.close. */

@@ -37,8 +37,8 @@ export interface SqlStoreOptions {
 
 /** The outbox in two tables: rows, and senders (`<table>_senders`). */
 export class SqlStore implements OutboxStore {
-  readonly listen: OutboxStore['listen'];
-  readonly afterCommit: OutboxStore['afterCommit'];
+  readonly listen?: NonNullable<OutboxStore['listen']>;
+  readonly afterCommit?: NonNullable<OutboxStore['afterCommit']>;
   private readonly tables: Tables;
   private readonly relay: RelayWork;
   private readonly operator: OperatorWork;

@@ -32,7 +32,7 @@ const runnerOfPg =
 
 export class PgDatabase implements SqlDatabase {
   readonly dialect = POSTGRES;
-  readonly listen: SqlDatabase['listen'];
+  readonly listen?: NonNullable<SqlDatabase['listen']>;
 
   constructor(private readonly pool: PgPool) {
     this.listen = listenOn(pool);
