@@ -46,6 +46,7 @@ import { exerciseCheckpoints } from './suite/checkpoints.js';
 import { exerciseSagaKills } from './suite/saga-kills.js';
 import { exerciseStepCalls } from './suite/step-calls.js';
 import { exerciseSettlements } from './suite/settlements.js';
+import { exerciseSignals } from './suite/signals.js';
 import { exerciseTake } from './suite/take.js';
 import { exerciseTransitions } from './suite/transitions.js';
 import { exerciseUnique } from './suite/unique.js';
@@ -74,6 +75,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseSettlements(it);
     exerciseCheckpoints(it);
     exerciseCheckpointKills(it);
+    exerciseSignals(it);
     exerciseStepCalls(it);
     exerciseSagaKills(it);
     exerciseCounters(it);
