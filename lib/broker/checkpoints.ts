@@ -53,8 +53,14 @@ export interface StepValue {
   readonly size: number;
 }
 
+/** Names that begin with it are records of the server, and no steps. */
+export const RECORD = '!';
+
 /** The name of the record that says why steps are undone. */
 export const UNDO_RECORD = '!undo';
+
+/** What the names of records begin with that keep the position of a step of which nothing else is stored; the rest is its name. */
+export const PLACE_PREFIX = '!place:';
 
 /** What the names of compensations begin with; the rest is the name of the step. */
 export const UNDO_PREFIX = 'undo:';

@@ -3,9 +3,6 @@ import type { StepValue } from '../broker/checkpoints.js';
 /** Between what describes a step and its result. */
 const END_OF_HEAD = 0x0a;
 
-/** Names that begin with it are records of the server, and no steps. */
-export const RECORD = '!';
-
 /**
  * What is known of a stored step, whichever version of a server wrote it: fields and kinds that are not known here are left alone. Times
  * are milliseconds since the epoch.

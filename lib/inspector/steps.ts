@@ -1,6 +1,6 @@
 import type { Broker } from '../broker/broker.js';
 import { MAX_PAGE_SIZE } from '../broker/inspection.js';
-import { answerNameOf, type StepField, type StepValue, UNDO_RECORD } from '../broker/checkpoints.js';
+import { answerNameOf, RECORD, type StepField, type StepValue, UNDO_RECORD } from '../broker/checkpoints.js';
 import { InvalidOptionError } from '../errors.js';
 import {
   rejectUnknownKeys,
@@ -12,7 +12,7 @@ import {
 import type { HandlerStepInfo, HandlerStepList } from './handler-step.js';
 import { requireQueueName } from './known-queue.js';
 import { StepOverview, type StepResult } from './step-overview.js';
-import { readAnswerRecord, readStepRecord, readUndoRecord, RECORD, type StepRecord } from './step-record.js';
+import { readAnswerRecord, readStepRecord, readUndoRecord, type StepRecord } from './step-record.js';
 
 export interface HandlerStepListOptions {
   /** Steps of a page, 1 to 1,000. Default 1,000. */

@@ -1,5 +1,5 @@
 import type { Lease } from '../broker/broker.js';
-import { UNDO_RECORD } from '../broker/checkpoints.js';
+import { RECORD } from '../broker/checkpoints.js';
 import { TestingError } from '../errors.js';
 import type { InMemoryBroker } from './in-memory-broker.js';
 import { noCrashInSleep, noSuchStep } from './testing.messages.js';
@@ -35,8 +35,8 @@ export class StepCrash {
     const lists = await Promise.all(
       this.broker.tasks().map(({ message: { queue, id } }) => checkpoints.list(queue, id)),
     );
-    const known = new Set([...this.stored, ...lists.flatMap(({ steps }) => steps)]);
-    known.delete(UNDO_RECORD);
+    const all = [...this.stored, ...lists.flatMap(({ steps }) => steps)];
+    const known = new Set(all.filter((name) => !name.startsWith(RECORD)));
     throw new TestingError(known.has(awaited) ? noCrashInSleep(awaited) : noSuchStep(awaited, [...known]));
   }
 

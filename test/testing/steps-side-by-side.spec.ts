@@ -1,4 +1,4 @@
-import { defineSignal, SkipRetry, TaskSuspended, type TaskSteps } from 'nestjs-asynq';
+import { defineSignal, SkipRetry, StepsChangedError, TaskSuspended, type TaskSteps } from 'nestjs-asynq';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { fail, Pack, startStepsApp, type StepsApp, turns, Work } from './steps-app.js';
 
@@ -115,6 +115,97 @@ describe('steps in a row, for several rows side by side', () => {
     expect(await lastErr(info)).toMatch(/steps beside one another come in another order: give it onChange: 'continue'/);
     expect(workers.log).toHaveLength(done);
   });
+});
+
+describe('a step that fails beside others, and whose handler goes on', () => {
+  const passing = async (step: Promise<unknown>): Promise<void> => {
+    try {
+      await step;
+    } catch (error) {
+      if (error instanceof TaskSuspended || error instanceof StepsChangedError) throw error;
+    }
+  };
+
+  it.each<[string, (steps: TaskSteps) => Promise<unknown>]>([
+    ['a step without retries', (steps) => steps.run('flaky', () => fail('flaky'))],
+    ['one whose result is no JSON', (steps) => steps.run('flaky', () => 1n)],
+    ['rows', (steps) => steps.each('flaky', [1], () => fail('flaky'))],
+    ['a call with a wrong option', (steps) => steps.call('flaky', Pack, 1, { maxRetry: -1 })],
+  ])('keeps its place, as in another order what comes then would wait for it: %s', async (_, flaky) => {
+    const { tester, asynq, workers, states } = app;
+    let calls = 0;
+    workers.work['x'] = async (steps) => {
+      const isFirst = ++calls === 1;
+      const one = async (): Promise<void> => {
+        await turns(isFirst ? 0 : 5);
+        await passing(flaky(steps));
+        await turns(isFirst ? 5 : 0);
+        await steps.run('a', workers.note('a'));
+      };
+      const other = async (): Promise<void> => {
+        await turns(isFirst ? 1 : 0);
+        await steps.run('b', workers.note('b'));
+      };
+      await Promise.all([one(), other()]);
+      if (isFirst) fail('later');
+    };
+    const info = await asynq.enqueue(Work, 'x', { retention: '1d' });
+    expect(await tester.advance('1h')).toMatchObject({ retry: 1, completed: 1, total: 2 });
+    expect(workers.log.toSorted()).toEqual(['a', 'b']);
+    expect((await states(info)).toSorted()).toEqual(['a done', 'b done']);
+  });
+
+  it('has its place until it succeeds, and is asked for no more than that', async () => {
+    const { tester, asynq, workers, states } = app;
+    let calls = 0;
+    workers.work['x'] = async (steps) => {
+      calls += 1;
+      if (calls !== 3) await passing(steps.run('flaky', () => calls < 4 && fail('flaky')));
+      await steps.run('a', workers.note('a'));
+      if (calls < 5) fail('later');
+    };
+    const info = await asynq.enqueue(Work, 'x', { retention: '1d', maxRetry: 9 });
+    expect(await tester.advance('1h')).toMatchObject({ retry: 4, completed: 1 });
+    expect(await states(info)).toEqual(['flaky done', 'a done']);
+    expect(workers.log).toEqual(['a']);
+  });
+
+  it('costs one write, once', async () => {
+    const { tester, asynq, workers, broker } = app;
+    const written: string[] = [];
+    const write = broker.checkpoints.write.bind(broker.checkpoints);
+    broker.checkpoints.write = (...args) => (written.push(args[1]), write(...args));
+    let calls = 0;
+    workers.work['x'] = async (steps) => {
+      await passing(steps.run('flaky', () => fail('flaky')));
+      await steps.run('a', workers.note('a'));
+      await passing(steps.run('last', () => fail('last')));
+      if (++calls < 3) fail('later');
+    };
+    await asynq.enqueue(Work, 'x');
+    await tester.advance('1h');
+    expect(written).toEqual(['!place:flaky', 'a']);
+  });
+});
+
+it('a step waits longer for those before it while something keeps the event loop busy', async () => {
+  const { tester, asynq, workers } = app;
+  let calls = 0;
+  workers.work['x'] = async (steps) => {
+    const isFirst = ++calls === 1;
+    const one = async (): Promise<void> => {
+      if (!isFirst) {
+        await turns(3);
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+        await turns(20);
+      }
+      await steps.run('a', workers.note('a'));
+    };
+    await Promise.all([one(), steps.run('b', workers.note('b'))]);
+    if (isFirst) fail('later');
+  };
+  await asynq.enqueue(Work, 'x');
+  expect(await tester.advance('1h', { patience: '10s' })).toMatchObject({ retry: 1, done: 1, total: 2 });
 });
 
 /** A generator of numbers from 0 to 1, the same ones for a seed. */

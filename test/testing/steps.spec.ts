@@ -314,6 +314,20 @@ describe('a handler whose code has changed', () => {
     orders.work['x'] = async (steps) => [await steps.run('a', () => 0), await steps.run('b', () => 0)];
     expect(await tester.advance('1m')).toMatchObject({ done: 1 });
   });
+
+  it('fails also when it catches that: no step goes on behind it', async () => {
+    orders.work['x'] = before;
+    const info = await asynq.enqueue(Free, 'x');
+    await tester.drain();
+    orders.work['x'] = async (steps) => {
+      await steps.run('new', () => orders.log.push('new')).catch(() => undefined);
+      await steps.run('a', () => 0).catch(() => orders.log.push('not a'));
+      await steps.run('b', () => 0).catch(() => undefined);
+    };
+    expect(await tester.advance('1m')).toMatchObject({ retry: 1, total: 1 });
+    expect((await inspector.getTaskInfo(info.queue, info.id))?.lastErr).toContain('step 1 was "a", and is "new" now');
+    expect(orders.log).toEqual(['not a']);
+  });
 });
 
 describe('a signal', () => {

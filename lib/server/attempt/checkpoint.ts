@@ -51,6 +51,12 @@ export interface UndoRecord {
   readonly signals?: Readonly<Record<string, number>> | undefined;
 }
 
+/** Where a step has its place that has failed, and of which nothing else is stored: see StepRecords.keepPlace. */
+export interface Place {
+  readonly n: number;
+  readonly life: number;
+}
+
 const END_OF_HEAD = '\n';
 
 /** JSON of all but the result, then the result: so that no result is JSON within JSON. */
@@ -63,9 +69,13 @@ export function decodeCheckpoint(bytes: Buffer): Checkpoint {
   return { ...(head as Omit<Checkpoint, 'result'>), result: rest };
 }
 
-export const encodeUndoRecord = (record: UndoRecord): Buffer => Buffer.from(`${JSON.stringify(record)}${END_OF_HEAD}`);
+export const encodeUndoRecord = (record: UndoRecord): Buffer => encodeHead(record);
 
 export const decodeUndoRecord = (bytes: Buffer): UndoRecord => split(bytes).head as UndoRecord;
+
+export const encodePlace = (place: Place): Buffer => encodeHead(place);
+
+export const decodePlace = (bytes: Buffer): Place => split(bytes).head as Place;
 
 /** How a called task has ended. */
 export type Answer =
@@ -78,6 +88,8 @@ export function decodeAnswer(bytes: Buffer): Answer {
   const { ok, why = '' } = JSON.parse(bytes.toString('utf8', 0, end)) as { ok: boolean; why?: string };
   return ok ? { ok, result: bytes.subarray(end + 1) } : { ok, why };
 }
+
+const encodeHead = (head: UndoRecord | Place): Buffer => Buffer.from(`${JSON.stringify(head)}${END_OF_HEAD}`);
 
 function split(bytes: Buffer): { head: unknown; rest: string } {
   const text = bytes.toString();

@@ -110,7 +110,12 @@ export class HandlerSteps implements TaskSteps, HandlerCall {
       store,
     };
     const observedStep = { name: step.name, kind: 'each' } as const;
-    return this.work.beside(observed(this.deps.observer, observedStep, () => eachRow(row)));
+    try {
+      return await this.work.beside(observed(this.deps.observer, observedStep, () => eachRow(row)));
+    } catch (error) {
+      this.records.keepPlace(step);
+      throw error;
+    }
   }
 
   async sleep(name: string, duration: Duration): Promise<void> {

@@ -42,7 +42,13 @@ export class StepCalls {
     const waiting = called.filter(({ before, answer }) => !answer && !before?.ended);
     if (waiting.length === 0) return this.ends(called);
     work.requireAttempt();
-    const until = await work.beside(this.enqueue(waiting, deps.clock.now()));
+    let until: number;
+    try {
+      until = await work.beside(this.enqueue(waiting, deps.clock.now()));
+    } catch (error) {
+      for (const { step } of waiting) records.keepPlace(step);
+      throw error;
+    }
     // The last of them is mostly the last to end: to be called again for each of the others would bring nothing.
     const { step } = waiting.at(-1)!;
     return work.suspend(step, until, undefined, { answer: await records.answerName(step.name) });

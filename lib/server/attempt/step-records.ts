@@ -1,5 +1,12 @@
 import type { Lease } from '../../broker/broker.js';
-import { answerNameOf, type CheckpointsRole, type StoredSteps, UNDO_RECORD } from '../../broker/checkpoints.js';
+import {
+  answerNameOf,
+  type CheckpointsRole,
+  PLACE_PREFIX,
+  RECORD,
+  type StoredSteps,
+  UNDO_RECORD,
+} from '../../broker/checkpoints.js';
 import { hasCode } from '../../error-code.js';
 import {
   InvalidStepError,
@@ -15,8 +22,10 @@ import {
   type Checkpoint,
   decodeAnswer,
   decodeCheckpoint,
+  decodePlace,
   decodeUndoRecord,
   encodeCheckpoint,
+  encodePlace,
   encodeUndoRecord,
   type UndoRecord,
 } from './checkpoint.js';
@@ -43,6 +52,9 @@ interface Known {
   readonly begunBy: number;
   /** Those that this call has not asked for yet, in their order. */
   readonly unasked: Step[];
+  /** The positions of steps that had failed, and of which nothing else is stored, by name. */
+  readonly places: ReadonlyMap<string, number>;
+  readonly keptPositions: ReadonlySet<number>;
 }
 
 export interface StepRecordsOptions {
@@ -67,6 +79,11 @@ export class StepRecords {
   private reading: Promise<Known> | undefined;
   /** The position of the next step. */
   private next = 0;
+  /** Positions that are yet to be stored, and the last call that stores some. */
+  private kept: Step[] = [];
+  private keeping: Promise<unknown> | undefined;
+  /** What a step has thrown that does not fit: no other step goes on in this call. */
+  private refused: StepsChangedError | undefined;
   /** One that is not stored, and waits as another one is stored in its place. */
   private newcomer: string | undefined;
   private readonly onChange: NonNullable<StepsOptions['onChange']>;
@@ -122,24 +139,33 @@ export class StepRecords {
   /**
    * Gives the step its position, if it is its turn: behind those that had begun before it in earlier calls. One that is not stored comes where none
    * is stored. All is loaded.
+   *
+   * @throws StepsChangedError when a step before it did not fit
    */
   takeTurn(step: Step): boolean {
     if (this.onChange === 'continue') return true;
-    const { checkpoints, unasked, isUndoing } = this.known!;
+    const { checkpoints, places, unasked, isUndoing } = this.known!;
+    if (this.refused && !isUndoing) throw this.refused;
     const [first] = unasked;
-    if (!checkpoints.has(step.name)) {
-      if (isUndoing) return true;
-      if (first?.n === this.next) {
-        this.newcomer ??= step.name;
-        return false;
-      }
-      if (this.newcomer === step.name) this.newcomer = undefined;
-      step.n = this.next++;
+    if (checkpoints.has(step.name)) {
+      if (first?.name !== step.name) return false;
+      this.place(step);
       return true;
     }
-    if (first?.name !== step.name) return false;
+    if (isUndoing) return true;
+    if (first && first.n <= (places.get(step.name) ?? this.nextFree())) {
+      this.newcomer ??= step.name;
+      return false;
+    }
+    if (this.newcomer === step.name) this.newcomer = undefined;
     this.place(step);
     return true;
+  }
+
+  /** Where a step begins that was not there before. */
+  private nextFree(): number {
+    while (this.known!.keptPositions.has(this.next)) this.next++;
+    return this.next;
   }
 
   /** Those before it do not come. Compensations are given by whatever steps come. @throws StepsChangedError */
@@ -147,17 +173,40 @@ export class StepRecords {
     const { isUndoing, unasked } = this.known!;
     if (isUndoing) return this.place(step);
     const { name, n } = unasked[0]!;
-    throw this.changed(`step ${n + 1} was "${name}", and is "${this.newcomer ?? step.name}" now`);
+    this.refuse(`step ${n + 1} was "${name}", and is "${this.newcomer ?? step.name}" now`);
   }
 
   private place(step: Step): void {
-    const { checkpoints, unasked } = this.known!;
-    step.n = checkpoints.get(step.name)!.n;
+    const { checkpoints, places, unasked } = this.known!;
+    const stored = checkpoints.get(step.name);
+    step.n = stored?.n ?? places.get(step.name) ?? this.nextFree();
+    this.next = Math.max(this.next, step.n + 1);
+    if (!stored) return;
     unasked.splice(
       unasked.findIndex(({ name }) => name === step.name),
       1,
     ); // the first, most likely
-    this.next = Math.max(this.next, step.n + 1);
+  }
+
+  /**
+   * A step has failed, and nothing is stored of it. If its handler goes on, what comes then comes behind it in the next call, too: only its position
+   * says so.
+   */
+  keepPlace(step: Step): void {
+    const { checkpoints, places, isUndoing } = this.known!;
+    if (this.onChange === 'continue' || isUndoing || checkpoints.has(step.name) || places.has(step.name)) return;
+    this.kept.push(step);
+  }
+
+  /** Before another step begins: stores the positions of those that have failed. `undefined`: there are none. */
+  storePlaces(): Promise<unknown> | undefined {
+    const { kept } = this;
+    if (kept.length === 0) return this.keeping;
+    this.kept = [];
+    const { life } = this.known!;
+    const stores = kept.map(({ name, n }) => this.store(PLACE_PREFIX + name, encodePlace({ n, life })));
+    this.keeping = Promise.all([this.keeping, ...stores]);
+    return this.keeping;
   }
 
   /**
@@ -171,7 +220,7 @@ export class StepRecords {
     let found = checkpoints.get(name);
     if (found && found.kind !== kind) {
       if (this.onChange !== 'continue')
-        throw this.changed(`step "${name}" was another kind of step (${found.kind}), and is ${kind} now`);
+        this.refuse(`step "${name}" was another kind of step (${found.kind}), and is ${kind} now`);
       found = undefined;
     }
     if (!isUndoing || (found && isOver(found))) return found;
@@ -230,8 +279,9 @@ export class StepRecords {
     await this.store(UNDO_RECORD, encodeUndoRecord({ ...undo, over: true, life: life + 1, signals: counts }));
   }
 
-  /** After the handler has returned: what was stored and not asked for. */
-  get leftOver(): StepsChangedError | undefined {
+  /** After the handler has returned: what it has caught of this, or what was stored and not asked for. */
+  get misfit(): StepsChangedError | undefined {
+    if (this.refused) return this.refused;
     const left = (this.known?.unasked ?? []).map(({ name }) => name);
     if (left.length === 0 || this.onChange === 'continue') return undefined;
     return new StepsChangedError(
@@ -244,12 +294,13 @@ export class StepRecords {
     if (!(await reached(checkpoints.write(lease, name, bytes)))) throw new LeaseExpiredError();
   }
 
-  private changed(how: string): StepsChangedError {
-    return new StepsChangedError(
+  private refuse(how: string): never {
+    this.refused = new StepsChangedError(
       `the handler of ${this.options.label} does not have the steps that are stored: ${how}. If its code has changed, give it ` +
         'its steps in the old order, and new ones behind them or a new task type. If not, steps beside one another come in another ' +
         "order: give it onChange: 'continue', and each step a name of its own",
     );
+    throw this.refused;
   }
 
   private requireVersion(): void {
@@ -279,8 +330,10 @@ export class StepRecords {
     const record = stored.checkpoints.get(UNDO_RECORD);
     const undo = record && decodeUndoRecord(record);
     const isUndoing = undo !== undefined && (!undo.over || this.options.isUndoing);
-    const all = [...stored.checkpoints].filter(([name]) => name !== UNDO_RECORD);
-    const decoded = all.map(([name, bytes]) => [name, this.decode(name, bytes)] as const);
+    const all = [...stored.checkpoints];
+    const decoded = all
+      .filter(([name]) => !name.startsWith(RECORD))
+      .map(([name, bytes]) => [name, this.decode(name, bytes)] as const);
     const last = undo?.life ?? decoded.reduce((most, [, { life = 0 }]) => Math.max(most, life), 0);
     // Until the task is run again, the life that was undone goes on.
     const life = last - (undo?.over && isUndoing ? 1 : 0);
@@ -291,7 +344,22 @@ export class StepRecords {
     const first = asked.length > 0 && asked.reduce((least, one) => (one[1].n < least[1].n ? one : least))[1];
     const begunBy = first ? (first.v ?? 1) : this.version;
     const { answers, signals } = stored;
-    return { checkpoints: new Map(own), answers, signals, undo, life, isUndoing, begunBy, unasked };
+    const kept = all.filter(([name]) => name.startsWith(PLACE_PREFIX));
+    const placed = kept.map(([name, bytes]) => [name.slice(PLACE_PREFIX.length), decodePlace(bytes)] as const);
+    const places = new Map(placed.flatMap(([name, place]) => (place.life === life ? [[name, place.n]] : [])));
+    const keptPositions = new Set(places.values());
+    return {
+      checkpoints: new Map(own),
+      answers,
+      signals,
+      undo,
+      life,
+      isUndoing,
+      begunBy,
+      unasked,
+      places,
+      keptPositions,
+    };
   }
 }
 

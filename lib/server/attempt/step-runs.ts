@@ -58,7 +58,10 @@ export class StepRuns {
     if ('result' in did) return this.succeeded(step, did.result, run);
     const { error } = did;
     const { retry } = run;
-    if (!retry || attempt.aborted || DECISIONS.some((code) => hasCode(error, code))) throw error;
+    if (!retry || attempt.aborted || DECISIONS.some((code) => hasCode(error, code))) {
+      records.keepPlace(step);
+      throw error;
+    }
     const tries = (isAnew ? 0 : (before?.tries ?? 0)) + 1;
     const tried = isAnew ? lastFailedAt : before?.tried;
     return this.failOnce(step, { n: step.n, kind: 'run', at, tries, tried, error: errorText(error) }, retry, error);
@@ -93,6 +96,7 @@ export class StepRuns {
       return { result: await observed(deps.observer, { name: step.name, kind: 'run' }, doIt) };
     } catch (error) {
       if (failure) return failure;
+      records.keepPlace(step);
       throw error;
     }
   }

@@ -17,6 +17,9 @@ export type Suspension = Pick<Sleep, 'wakeAt' | 'checkpoint' | 'awaits'> & { rea
  */
 const ASKED_WITHIN_MS = 250;
 
+/** It is counted in parts, so that an event loop that was kept busy for long counts as one of them. */
+const PART_MS = 25;
+
 /** The step around a call, in which there may be no other. */
 const surrounding = new AsyncLocalStorage<string>();
 
@@ -82,6 +85,8 @@ export class StepWork {
    */
   async inTurn(step: Step): Promise<void> {
     await this.records.load();
+    const storing = this.records.storePlaces();
+    if (storing) await this.beside(storing);
     if (!this.records.takeTurn(step)) return this.beside(this.waitForTurn(step));
     this.wake();
   }
@@ -97,8 +102,13 @@ export class StepWork {
   /** Resolves to whether another step had its turn in time; no time passes while a step works. */
   private anotherTurn(): Promise<boolean> {
     return new Promise((resolve) => {
-      const expire = (): void => void setImmediate(() => (this.isWorking ? (timer = begin()) : end(false)));
-      const begin = () => setTimeout(expire, ASKED_WITHIN_MS);
+      let parts = 0;
+      const expire = (): void => {
+        parts = this.isWorking ? 0 : parts + 1;
+        if (parts * PART_MS >= ASKED_WITHIN_MS) end(false);
+        else timer = begin();
+      };
+      const begin = () => setTimeout(() => void setImmediate(expire), PART_MS);
       let timer = begin();
       const end = (hasCome: boolean): void => {
         clearTimeout(timer);

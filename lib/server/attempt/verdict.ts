@@ -50,11 +50,11 @@ export class Verdicts {
   success(task: ActiveTask, result: unknown): Verdict {
     const { lease, message, handlerSteps } = task;
     if (handlerSteps) {
-      const { mustGoOnUndoing: goesOn, leftOver } = handlerSteps.records;
+      const { mustGoOnUndoing: goesOn, misfit } = handlerSteps.records;
       const { suspension } = handlerSteps.work;
       if (goesOn && !isUndoing(message)) return this.undo(task, goesOn.error, goesOn.outcome);
       if (suspension) return this.failure(task, new SuspensionSwallowedError(suspension.step));
-      if (leftOver) return this.failure(task, leftOver);
+      if (misfit) return this.failure(task, misfit);
     }
     if (message.retention <= 0 || message.retention === TECHNICAL_RETENTION) {
       const uniqueKey = message.uniqueKey;
