@@ -7,6 +7,7 @@ import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import { Relay } from '../../lib/links/relay.js';
 import { Server } from '../../lib/server/server.js';
 import type { TaskContext } from '../../lib/task/context.js';
+import { PostponeTask } from '../../lib/task/postpone.js';
 import { defineSignal } from '../../lib/task/signal.js';
 import { workflow } from '../../lib/workflows/workflow.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
@@ -150,4 +151,38 @@ it('a task that is superseded while it runs is undone', async ({ driver }) => {
   expect(log.filter((line) => line.endsWith('1'))).toEqual(['capture 1', 'refund 1']);
   expect(log).toContain('capture 2');
   expect(await driver.redis.exists(driver.keys.task(first.id))).toBe(0);
+});
+
+it('a handler of ten thousand steps goes on behind the last one, and refuses a further one', async ({ driver }) => {
+  const done = new Map<number, number>();
+  let calls = 0;
+  const handle = async ({ steps }: TaskContext): Promise<void> => {
+    const isFirst = ++calls === 1;
+    for (let from = 0; from < (isFirst ? 9_000 : 10_000); from += 500) {
+      const rows = Array.from({ length: 500 }, (_, n) => from + n);
+      await Promise.all(rows.map((row) => steps.run('row', () => void done.set(row, (done.get(row) ?? 0) + 1))));
+    }
+    if (isFirst) throw new PostponeTask(0);
+    await steps.run('row', () => void done.set(10_000, 1));
+  };
+  const { client, until } = await serve(driver, handle);
+  const info = await client.enqueue('do', undefined);
+  expect(await until(2)).toEqual(['postponed', 'archived']);
+  expect([done.size, Math.max(...done.values())]).toEqual([10_000, 1]);
+  const task = await new AsynqInspector(driver.broker).getTaskInfo(info.queue, info.id);
+  expect(task?.lastErr).toContain('has 10000 steps; the most. Enqueue further tasks instead');
+});
+
+it('a cancellation of a task that sleeps changes nothing, also when it wakes right behind it', async ({ driver }) => {
+  const seen: unknown[] = [];
+  const handle = async ({ steps }: TaskContext): Promise<void> => {
+    seen.push(await steps.waitFor('approved', Approval));
+  };
+  const { client, until } = await serve(driver, handle);
+  const info = await client.enqueue('do', undefined);
+  expect(await until(1)).toEqual(['suspended']);
+  await new AsynqInspector(driver.broker).cancelProcessing(info.id, { outcome: 'delete' });
+  await client.signal(info, Approval, { by: 'anna' });
+  expect(await until(2)).toEqual(['suspended', 'done']);
+  expect(seen).toEqual([{ by: 'anna' }]);
 });

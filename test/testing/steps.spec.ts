@@ -115,6 +115,12 @@ beforeEach(async () => {
   orders = module.get(Orders);
 });
 
+function circle(): object {
+  const self: { self?: object } = {};
+  self.self = self;
+  return self;
+}
+
 const seen = async ({ queue, id }: TaskInfo): Promise<string[]> =>
   (await inspector.steps(queue, id))!.steps.map(({ name, state, result }) =>
     [name, state, JSON.stringify(result)].filter(Boolean).join(' '),
@@ -238,6 +244,10 @@ describe('a handler with steps', () => {
     ['NaN', () => [Number.NaN], 'it has NaN at 0'],
     ['a bigint', () => 1n, 'it has a bigint'],
     ['bytes', () => Buffer.from('x'), 'it has a Buffer'],
+    ['an object of a class', () => ({ order: new URL('http://a') }), 'it has a URL at order'],
+    ['an invalid date', () => [new Date(NaN)], 'it has an invalid Date at 0'],
+    ['a circle', () => circle(), 'it has a circle at self'],
+    ['too much', () => 'x'.repeat(6 * 1024 * 1024), 'the result of step "bad"'],
   ])('is archived when a step returns %s', async (_, result, message) => {
     orders.work['bad'] = (steps) => steps.run('bad', result);
     const info = await asynq.enqueue(Free, 'bad');

@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest';
+import type { LeasedTask } from '../../../lib/broker/broker.js';
 import { HandlerSteps } from '../../../lib/server/attempt/handler-steps.js';
-import { StepNotStoredError, TaskSuspended } from '../../../lib/errors.js';
+import { LeaseExpiredError, StepNotStoredError, TaskSuspended } from '../../../lib/errors.js';
 import { defineSignal } from '../../../lib/task/signal.js';
 import type { TaskSteps } from '../../../lib/task/steps.js';
 import { type Driver, type DriverTest, done } from '../driver.js';
@@ -17,6 +18,11 @@ class Effects {
   async handle(steps: TaskSteps): Promise<string> {
     const note = (name: string) => () => void this.done.push(name);
     await steps.run('capture', note('capture'));
+    try {
+      await steps.run('flaky', () => Promise.reject(new RangeError('flaky')));
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+    }
     for (const name of ['row', 'row#2']) await steps.run('row', note(name));
     await steps.sleep('nap', '1m');
     await Promise.all(['side one', 'side two'].map((name) => steps.run(name, note(name))));
@@ -30,11 +36,8 @@ class Effects {
   }
 }
 
-/** What a server does with the next task. Returns whether there was one. */
-async function work(driver: Driver, effects: Effects): Promise<boolean> {
-  const [task] = await driver.take();
-  if (!task) return false;
-  const { checkpoints, clock } = driver.broker;
+/** The steps of a task, for one call of its handler. */
+function stepsOf({ broker: { checkpoints, clock } }: Driver, task: LeasedTask): HandlerSteps {
   const relay = { carry: () => undefined };
   const attempt = {
     lease: task.lease,
@@ -44,7 +47,14 @@ async function work(driver: Driver, effects: Effects): Promise<boolean> {
     isOver: false,
     signal: new AbortController().signal,
   };
-  const steps = new HandlerSteps({ checkpoints, clock, maxBytes: 1000, relay, calls: undefined }, attempt);
+  return new HandlerSteps({ checkpoints, clock, maxBytes: 1000, relay, calls: undefined }, attempt);
+}
+
+/** What a server does with the next task. Returns whether there was one. */
+async function work(driver: Driver, effects: Effects): Promise<boolean> {
+  const [task] = await driver.take();
+  if (!task) return false;
+  const steps = stepsOf(driver, task);
   try {
     effects.result = await effects.handle(steps);
     await driver.settle(done(task));
@@ -104,5 +114,32 @@ export function exerciseCheckpointKills(it: DriverTest): void {
       }
       expect(twice).toBeGreaterThan(0); // the one case that the docs allow was met
     });
+  });
+
+  it('a lease that is lost between the effect of a step and its record has this step run twice, and no other', async ({
+    driver,
+  }) => {
+    const effects: string[] = [];
+    const order = async (steps: TaskSteps, duringShip: () => Promise<void>): Promise<void> => {
+      await steps.run('capture', () => void effects.push('capture'));
+      await steps.run('ship', async () => {
+        effects.push('ship');
+        await duringShip();
+      });
+      await steps.run('close', () => void effects.push('close'));
+    };
+    const task = await driver.takeNew();
+    let other: LeasedTask | undefined;
+    const slow = order(stepsOf(driver, task), async () => {
+      await requeueExpired(driver, ['default']);
+      other = await driver.takeOne();
+    });
+    await expect(slow).rejects.toThrow(LeaseExpiredError);
+    const { lease } = other!;
+    const { checkpoints } = await driver.broker.checkpoints.read(lease.queue, lease.id);
+    expect([...checkpoints.keys()]).toEqual(['capture']);
+    await order(stepsOf(driver, other!), () => Promise.resolve());
+    expect(effects).toEqual(['capture', 'ship', 'ship', 'close']);
+    expect(await driver.settle(done(task), done(other!))).toEqual(['lost', 'settled']);
   });
 }
