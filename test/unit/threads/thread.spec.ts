@@ -5,15 +5,17 @@ import { Thread } from '../../../lib/threads/thread.js';
 /** A thread that loads this text as its module; resolves to why it is gone. */
 function thread(clock: ManualClock, text: string): Promise<string | undefined> {
   const module = `data:text/javascript,${encodeURIComponent(text)}`;
-  return new Promise((resolve) => {
-    new Thread({
+  let started: Thread | undefined;
+  const gone = new Promise<string | undefined>((resolve) => {
+    started = new Thread({
       clock,
       resourceLimits: undefined,
       setting: { module, export: undefined, invalidPayload: undefined, globalEnhancers: undefined } as never,
       onIdle: () => resolve('it is ready'),
-      onEnd: (_, error) => resolve(error?.message),
+      onEnd: (ended, error) => resolve(ended === started ? error?.message : 'another one'),
     });
   });
+  return gone;
 }
 
 it('a thread whose module never loads is ended after a minute, and says so', async () => {
