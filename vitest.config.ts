@@ -66,6 +66,7 @@ export default defineConfig({
     testTimeout: 90_000, // four browsers at a time on two slow cores need a third of it
     setupFiles: [here('./test/support/wait-timeout.ts')],
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } }, // as test/support/wait-timeout.ts has it for `vi.waitFor`
     chaiConfig: { truncateThreshold: 1_000 }, // the end of a log shows what was found, not that there was something
     // Many specs mostly wait for programs they have started: more of them at once than there are cores keep these busy.
     maxWorkers: Math.max(4, Math.floor(availableParallelism() / 2)),
