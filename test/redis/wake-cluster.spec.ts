@@ -199,7 +199,7 @@ describe('RedisWakeSource in a cluster', () => {
 });
 
 describe('RedisWakeSource with sentinels', () => {
-  it('follows the master', async () => {
+  it('follows the master', { timeout: 240_000 }, async () => {
     const group = await startSentinel();
     onTestFinished(() => group.stop());
     const received = listener();
@@ -209,7 +209,8 @@ describe('RedisWakeSource with sentinels', () => {
     await source.armPending(['default']);
     await group.master.kill();
     await vi.waitFor(() => expect(received.notices).toEqual(['lost']));
-    await vi.waitFor(() => source.armPending(['default']), { timeout: 20_000, interval: 200 });
+    await group.promoted();
+    await vi.waitFor(() => source.armPending(['default']), { interval: 200 });
     await observe(group.replica.port).lpush(pending('default'), 'x');
     await vi.waitFor(() => expect(received.notices).toEqual(['lost', 'pending default']));
   });

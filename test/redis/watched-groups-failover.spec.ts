@@ -6,6 +6,8 @@ import { request } from '../support/messages.js';
 import { startSentinel } from '../support/redis.js';
 import { clientsOf, connectionsTo, observe } from './support.js';
 
+vi.setConfig({ testTimeout: 240_000 }); // for a failover on a slow disk
+
 const POLICY: GroupPolicy = { gracePeriod: 3600, maxDelay: 0, maxSize: 3 };
 const GROUPS = 300;
 const keys = new Keyspace().queue('default');
@@ -43,6 +45,7 @@ it('groups of a queue are watched on the master, and on the next one after a fai
   await old.zadd(keys.group('user:8'), 1, 'c', 2, 'd'); // Redis gives notice of it, and dies
   await old.wait(1, 10_000);
   await set.master.kill();
+  await set.promoted();
   await expectWatched(next);
   await expectClaimed('user:7', 'user:8');
   await next.zadd(keys.group('user:9'), 1, 'e', 2, 'f');

@@ -6,14 +6,21 @@ import { type ServerProcess, freePort, launch, until, untilPong } from './redis-
 import { type RedisProcess, startRedis } from './redis-server.js';
 
 const NAME = 'mymaster';
+/**
+ * Two seconds suffice if nothing is slow. Sentinels write their file at each step, and wait for the disk; one whose own timer was late, too,
+ * does nothing for half a minute.
+ */
+const FAILOVER_TIMEOUT_MS = 120_000;
 
 export interface RedisSentinels {
   readonly sentinels: { host: string; port: number }[];
   /** Name of the master in the sentinels. */
   readonly name: string;
-  /** The master at the start; kill it for a failover (about two seconds). */
+  /** The master at the start; kill it for a failover. */
   readonly master: RedisProcess;
   readonly replica: RedisProcess;
+  /** Resolves when the replica is the master. A test that waits for it needs more time than others. */
+  promoted(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -62,6 +69,16 @@ async function knowsAll(port: number, count: number): Promise<boolean> {
 const pairs = (flat: readonly string[]): Record<string, string> =>
   Object.fromEntries(flat.flatMap((name, index) => (index % 2 ? [] : [[name, flat[index + 1] ?? '']])));
 
+async function untilPromoted({ host, port }: RedisProcess): Promise<void> {
+  const client = new Redis({ host, port });
+  client.on('error', () => undefined);
+  try {
+    await until('the failover', async () => (await client.role())[0] === 'master', FAILOVER_TIMEOUT_MS);
+  } finally {
+    client.disconnect();
+  }
+}
+
 /**
  * Starts a master, its replica and sentinels that watch them; resolves when a failover could be
  * carried out.
@@ -83,5 +100,12 @@ export async function startSentinel(count = 3): Promise<RedisSentinels> {
     await stop();
     throw error;
   }
-  return { sentinels: sentinels.map(({ port }) => ({ host: '127.0.0.1', port })), name: NAME, master, replica, stop };
+  return {
+    sentinels: sentinels.map(({ port }) => ({ host: '127.0.0.1', port })),
+    name: NAME,
+    master,
+    replica,
+    promoted: () => untilPromoted(replica),
+    stop,
+  };
 }

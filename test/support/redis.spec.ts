@@ -64,15 +64,20 @@ describe('the redis-server fixture', () => {
     expect(await roles()).toEqual(['master', 'slave']);
   });
 
-  it('makes sentinels that carry out a failover', async () => {
+  it('makes sentinels that carry out a failover', { timeout: 240_000 }, async () => {
     const group = await startSentinel();
     stops.push(() => group.stop());
     await group.master.kill();
+    await group.promoted();
     const sentinel = client(group.sentinels[0]?.port ?? 0);
-    await until('failover', async () => {
-      const [, port] = (await sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', group.name)) as string[];
-      return port === `${group.replica.port}`;
-    });
+    await until(
+      'failover',
+      async () => {
+        const [, port] = (await sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', group.name)) as string[];
+        return port === `${group.replica.port}`;
+      },
+      60_000,
+    );
     expect(await client(group.replica.port).role()).toContain('master');
   });
 });
