@@ -30,6 +30,9 @@ function clientOf({ host, port }: { host: string; port: number }, options: Asynq
   return { client, broker };
 }
 
+/** Of calls that are to be acknowledged, however slow the machine is. */
+const PATIENT = { acknowledge: { timeout: '5s' } } as const;
+
 /** Resolves when the replica has all that the master has. */
 const inStep = (replica: Redis, master: Redis): Promise<void> =>
   until('the replica is in step', async () => {
@@ -96,7 +99,7 @@ describe('acknowledge', () => {
     });
     expect((await broker.inspection.getTask('default', 'kept'))?.state).toBe('pending');
     thaw();
-    await client.enqueue('t', 2);
+    await client.enqueue('t', 2, PATIENT);
   });
 
   it.each<EnqueueOptions<unknown>>([
@@ -110,7 +113,7 @@ describe('acknowledge', () => {
   ])('waits for a task that is there already, and for one that a call changes: %o', async (mode) => {
     const { client } = clientOf(master);
     const { client: waiting } = clientOf(master, { acknowledge: { timeout: 200 } });
-    const { id } = await waiting.enqueue('t', 1, mode); // the replica has this
+    const { id } = await waiting.enqueue('t', 1, { ...mode, ...PATIENT }); // the replica has this
     const thaw = freeze();
     await client.enqueue('t', 1, { ...mode, key: mode.key && 'other' }).catch(() => undefined);
     const other = { ...mode, key: mode.key && 'other' };
@@ -118,7 +121,7 @@ describe('acknowledge', () => {
     expect(missed).toBeInstanceOf(AcknowledgeTimeoutError);
     expect(missed).toMatchObject({ task: { created: false }, found: { replicas: 0 } });
     thaw();
-    const again = await waiting.enqueue('t', 1, { ...mode, acknowledge: { timeout: '5s' } });
+    const again = await waiting.enqueue('t', 1, { ...mode, ...PATIENT });
     expect(again).toMatchObject({ id, created: false });
   });
 
@@ -130,7 +133,7 @@ describe('acknowledge', () => {
     async function lossy(call: (client: AsynqClient) => Promise<unknown>) {
       const proxy = await startProxy(master.port);
       const { client } = clientOf({ host: '127.0.0.1', port: proxy.port }, { acknowledge: { timeout: 300 } });
-      await client.enqueue('warm', 1, { processIn: '1h' }); // connects, and lists the queue
+      await client.enqueue('warm', 1, { processIn: '1h', ...PATIENT }); // connects, and lists the queue
       freeze();
       const before = await changes();
       proxy.holdReplies();
@@ -178,13 +181,15 @@ describe('acknowledge', () => {
 
   it('makes nobody wait who has not asked', async () => {
     const { client } = clientOf(master);
-    freeze();
-    const slow = client.enqueue('t', 1, { acknowledge: { timeout: '2s' } }).catch((error: unknown) => error);
-    const started = performance.now();
+    const thaw = freeze();
+    const ended: string[] = [];
+    const slow = client.enqueue('t', 1, PATIENT).finally(() => ended.push('slow'));
     await Promise.all(Array.from({ length: 20 }, (_, n) => client.enqueue('t', n)));
     await client.enqueue('t', 1, { acknowledge: false });
-    expect(performance.now() - started).toBeLessThan(1_000);
-    expect(await slow).toBeInstanceOf(AcknowledgeTimeoutError);
+    ended.push('others');
+    thaw();
+    await slow;
+    expect(ended).toEqual(['others', 'slow']);
   });
 
   it('waits once for all of a tick, and collects what comes meanwhile', async () => {
@@ -210,7 +215,7 @@ describe('acknowledge', () => {
   it('says of each task of enqueueMany whether it is acknowledged', async () => {
     const { client } = clientOf(master);
     const options = { acknowledge: { timeout: 100 } };
-    expect((await client.enqueueMany('t', [1, 2, 3], options)).every(({ ok }) => ok)).toBe(true);
+    expect((await client.enqueueMany('t', [1, 2, 3], PATIENT)).every(({ ok }) => ok)).toBe(true);
     freeze();
     const results = await client.enqueueMany('t', [1, 2], { ...options, taskId: 'one' });
     expect(results.map(({ error }) => (error as { code?: string }).code)).toEqual([
@@ -282,7 +287,7 @@ describe('acknowledge', () => {
     const next = await startRedis({ args: ['--replicaof', `${old.host} ${old.port}`] });
     onTestFinished(() => Promise.all([old.stop(), next.stop()]).then(() => undefined));
     await inStep(connect(next), connect(old));
-    const { client } = clientOf(old, { acknowledge: { timeout: 50 } });
+    const { client } = clientOf(old, { acknowledge: { timeout: '1s' } });
     const acknowledged: string[] = [];
     let isOver = false;
     const workers = Array.from({ length: 10 }, async (_, worker) => {
@@ -294,9 +299,10 @@ describe('acknowledge', () => {
         );
       }
     });
-    await until('some are stored', async () => acknowledged.length > 300);
+    await until('some are stored', async () => acknowledged.length > 300, 60_000);
     process.kill(next.pid!, 'SIGSTOP'); // from here on nothing reaches the replica
-    const late = await client.enqueue('t', 0, { taskId: 'late' }).catch((error: unknown) => error);
+    const options = { taskId: 'late', acknowledge: { timeout: 50 } };
+    const late = await client.enqueue('t', 0, options).catch((error: unknown) => error);
     expect(late).toBeInstanceOf(AcknowledgeTimeoutError);
     await old.kill();
     isOver = true;
@@ -314,7 +320,7 @@ describe('in a cluster', () => {
     const cluster = await startCluster(3, { replicas: 1 });
     onTestFinished(() => cluster.stop());
     const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
-    const client = new AsynqClient(broker, { acknowledge: { timeout: '5s' } });
+    const client = new AsynqClient(broker, PATIENT);
     onTestFinished(async () => {
       await client.close();
       await broker.close();
@@ -323,7 +329,8 @@ describe('in a cluster', () => {
     for (const queue of ['a', 'b', 'c', 'd', 'e']) {
       expect((await broker.inspection.getTask(queue, queue))?.state).toBe('pending');
     }
-    const tooMany = client.enqueue('t', 1, { queue: 'f', acknowledge: { replicas: 2, timeout: 50 } });
-    await expect(tooMany).rejects.toMatchObject({ found: { replicas: 1 } });
+    const tooMany = () => client.enqueue('t', 1, { queue: 'f', acknowledge: { replicas: 2, timeout: 50 } });
+    // The one that there is may need longer.
+    await expect.poll(() => tooMany().catch((error: unknown) => error)).toMatchObject({ found: { replicas: 1 } });
   });
 });
