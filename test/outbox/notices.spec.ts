@@ -34,8 +34,8 @@ const boot = async (store: OutboxStore) => {
   return { asynq: app.get(AsynqClient), outbox: app.get(AsynqOutbox), health: app.get(AsynqHealth), enqueued };
 };
 
-/** Far less than the poll of these tests. */
-const SOON = { timeout: 5_000, interval: 5 };
+/** Less than the poll of these tests. */
+const SOON = { timeout: 9_000, interval: 5 };
 
 describe('notices of rows', () => {
   it.each([TYPEORM_MARIADB, TYPEORM_SQLITE, KNEX_MARIADB, SEQUELIZE_MARIADB])(
