@@ -75,7 +75,7 @@ describe.concurrent('the scheduled sample', () => {
     }
 
     const before = [...stays.stdout.matchAll(REPORT)].length;
-    await vi.waitFor(() => expect([...stays.stdout.matchAll(REPORT)].length).toBeGreaterThan(before), 10_000);
+    await vi.waitFor(() => expect([...stays.stdout.matchAll(REPORT)].length).toBeGreaterThan(before));
     stays.interrupt();
     await stays.ended;
     expect(stays.complaints + ends.complaints).toBe('');

@@ -82,7 +82,7 @@ export class Interop {
 
   /** A condition in Redis: there is no event to wait for. */
   until<T>(condition: () => Promise<T>): Promise<T> {
-    return vi.waitFor(condition, { timeout: 10_000, interval: 10 });
+    return vi.waitFor(condition, { interval: 10 });
   }
 
   /** Lets all leases of the queue end a minute ago, so that any recoverer takes the tasks. Answers how many. */

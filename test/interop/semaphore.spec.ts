@@ -29,14 +29,11 @@ class GoWorker {
   /** Lets a task try to take a token; answers whether it got one. */
   async try(id: string): Promise<boolean> {
     this.child.stdin.write(`try ${id}\n`);
-    return vi.waitFor(
-      () => {
-        const attempt = this.attempts.find((one) => one.id === id);
-        if (!attempt) throw new Error(`Go has not run task ${id}`);
-        return attempt.acquired;
-      },
-      { timeout: 10_000 },
-    );
+    return vi.waitFor(() => {
+      const attempt = this.attempts.find((one) => one.id === id);
+      if (!attempt) throw new Error(`Go has not run task ${id}`);
+      return attempt.acquired;
+    });
   }
 
   /** Lets a task that holds a token give it back. */
@@ -79,7 +76,7 @@ describeWithGo("a semaphore shared with Go's x/rate", () => {
     expect(await shared.acquire(task('ours-3'))).toBe(false);
 
     worker.end('go-1'); // which Go then releases
-    await vi.waitFor(async () => expect(await shared.acquire(task('ours-4'))).toBe(true), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await shared.acquire(task('ours-4'))).toBe(true));
     expect(await shared.acquire(task('ours-5'))).toBe(false);
     expect(await shared.release(task('go-3'))).toBe(true); // one key, one spelling of the holders
     worker.end('go-3');
@@ -105,7 +102,7 @@ describeWithGo("a semaphore shared with Go's x/rate", () => {
     // Where Go shows that it waits. It is taken now and then to try again: the state of one moment says little.
     await vi.waitFor(async () => expect(await raw.hget('asynq:{ours}:t:limited', 'state')).toBe('retry'));
     worker.end('go-a');
-    await vi.waitFor(async () => expect(await state()).toBe('active'), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await state()).toBe('active'));
     expect(await worker.try('go-c')).toBe(false);
     end();
     await vi.waitFor(async () => expect(await state()).toBeUndefined());

@@ -138,10 +138,7 @@ describe('the metrics of the process', () => {
     const { client, read, server } = await measured();
     await client.enqueue('mail:a', {}, { group: 'g' });
     await client.enqueue('mail:b', {}, { group: 'g' });
-    await vi.waitFor(
-      async () => expect((await read()).get(`${P}aggregated_tasks_total{queue="default"}`)).toBe(2),
-      5_000,
-    );
+    await vi.waitFor(async () => expect((await read()).get(`${P}aggregated_tasks_total{queue="default"}`)).toBe(2));
     const entry = { id: 'e', spec: '@daily', type: 't', queue: 'low', planned: new Date() };
     server.events.emit('periodicTaskEnqueued', { entry, taskId: '1' });
     server.events.emit('periodicTaskSkipped', { entry, reason: 'missed' });

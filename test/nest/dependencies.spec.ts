@@ -77,7 +77,7 @@ async function start(kind: 'memory' | 'redis') {
 
 const closing: (() => Promise<void>)[] = [];
 const until = (check: () => unknown): Promise<void> =>
-  expect.poll(check, { interval: 5, timeout: 10_000 }).toBeTruthy() as unknown as Promise<void>;
+  expect.poll(check, { interval: 5 }).toBeTruthy() as unknown as Promise<void>;
 
 afterEach(async () => {
   events.length = 0;

@@ -77,7 +77,7 @@ function fleet() {
         await clock.advance(250);
         condition();
       },
-      { timeout: 20_000, interval: 5 },
+      { interval: 5 },
     );
   return { broker, clock, start, follow, until };
 }

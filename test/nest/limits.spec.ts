@@ -96,7 +96,7 @@ describe('limits of a handler in an application', () => {
     await vi.waitFor(() => expect([reports.running, bills.running]).toEqual([2, 4]));
     reports.open();
     bills.open();
-    await vi.waitFor(() => expect([reports.done, bills.done]).toEqual([8, 8]), { timeout: 5_000 });
+    await vi.waitFor(() => expect([reports.done, bills.done]).toEqual([8, 8]));
     expect([reports.most, bills.most]).toEqual([2, 4]);
   });
 

@@ -44,7 +44,7 @@ it('goes on after its database was away for longer than the lease, and enqueues 
   await failed;
   await server.start();
   await insert('after');
-  await expect.poll(tasks, { timeout: 20_000 }).toEqual(['before', 'after']);
+  await expect.poll(tasks).toEqual(['before', 'after']);
   await expect.poll(() => world.store.counts()).toMatchObject({ fresh: 0, taken: 0, poisoned: 0 });
 });
 

@@ -387,7 +387,7 @@ describe('an outbox', () => {
     await world.sql(`UPDATE asynq_outbox SET created_at = created_at - 60000000`);
     expect((await health.ready(limits)).problems).toEqual([
       expect.stringMatching(
-        /^the oldest of the rows of the outbox waits for 60(\.\d)? s, longer than 0 s \(rows: 1\)$/,
+        /^the oldest of the rows of the outbox waits for [6-9]\d(\.\d)? s, longer than 0 s \(rows: 1\)$/,
       ),
       'poisoned rows of the outbox: 1, more than 0',
     ]);
@@ -397,7 +397,7 @@ describe('an outbox', () => {
       'nestjs_asynq_outbox_rows{state="new"} 1',
       'nestjs_asynq_outbox_rows{state="taken"} 0',
       'nestjs_asynq_outbox_rows{state="poisoned"} 1',
-      expect.stringMatching(/^nestjs_asynq_outbox_oldest_seconds 60\./),
+      expect.stringMatching(/^nestjs_asynq_outbox_oldest_seconds [6-9]\d\./),
     ]);
     await server.kill();
     expect(await health.ready()).toMatchObject({
@@ -407,7 +407,7 @@ describe('an outbox', () => {
     });
     expect(await lines()).toEqual(['nestjs_asynq_outbox_up 0']);
     await server.start();
-    expect((await health.ready()).status).toBe('up');
+    await expect.poll(async () => (await health.ready()).status).toBe('up');
     expect(() => health.live()).not.toThrow();
     await expect(health.ready({ outbox: { maxAges: '1s' } as never })).rejects.toThrow('did you mean "maxAge"');
   });

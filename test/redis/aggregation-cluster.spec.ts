@@ -52,7 +52,7 @@ it('an application aggregates groups of queues on every node of a cluster', asyn
   }
   await app.init();
   const { sent } = app.get(Digests);
-  await vi.waitFor(() => expect(sent).toHaveLength(2 * QUEUES.length), { timeout: 20_000 });
+  await vi.waitFor(() => expect(sent).toHaveLength(2 * QUEUES.length));
   expect(sent.toSorted()).toEqual(QUEUES.flatMap((queue) => [`user:${queue}: 1,2,3`, 'user:later: later']).sort());
 
   const inspector = app.get(AsynqInspector);

@@ -42,7 +42,7 @@ describe('a crew with standbys', () => {
     }, 5_000);
   const seatsTaken = (): number => fleet.servers.filter((server) => (server.stats().seat ?? 0) > 0).length;
   const allKnow = (): Promise<void> =>
-    vi.waitFor(() => expect(fleet.servers.every((server) => server.stats().seat !== undefined)).toBe(true), 10_000);
+    vi.waitFor(() => expect(fleet.servers.every((server) => server.stats().seat !== undefined)).toBe(true));
   const expectRunning = (count: number): Promise<void> => vi.waitFor(() => expect(running.size).toBe(count), 5_000);
 
   beforeAll(async () => {
@@ -110,9 +110,9 @@ describe('a crew with standbys', () => {
 
   it('takes its seats anew when Redis has lost all', async () => {
     await fleet.client.flushall();
-    await vi.waitFor(async () => expect(await fleet.client.keys(SEAT_KEYS)).toHaveLength(SEATS), 10_000);
+    await vi.waitFor(async () => expect(await fleet.client.keys(SEAT_KEYS)).toHaveLength(SEATS));
     endAll();
-    await vi.waitFor(() => expect(seatsTaken()).toBe(SEATS), 10_000);
+    await vi.waitFor(() => expect(seatsTaken()).toBe(SEATS));
     await add(SERVERS);
     await expectRunning(SERVERS);
   });

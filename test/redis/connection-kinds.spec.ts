@@ -83,7 +83,8 @@ describe('Sentinel', () => {
     await connections.open('test', gone.fire);
     for (const role of ['consume', 'produce'] as const) await connections.ready(role);
     const [old, next] = [observe(group.master.port), observe(group.replica.port)];
-    await observe(group.sentinels[0]!.port).call('SENTINEL', 'FAILOVER', group.name);
+    const sentinel = observe(group.sentinels[0]!.port);
+    await vi.waitFor(() => sentinel.call('SENTINEL', 'FAILOVER', group.name)); // refused while the replica is slow to reply
     await gone.fired;
     expect((await old.role())[0]).toBe('master'); // sentinels turn it into a replica, and close its connections, ten seconds later
     const ours = async (redis: Redis) => (await namesOf(redis)).filter((name) => name.startsWith('nestjs-asynq'));
@@ -133,7 +134,7 @@ describe('Cluster', () => {
   afterEach(async () => {
     for (const process of cluster.processes) if (process.pid === undefined) await process.start();
     for (const index of cluster.nodes.keys()) {
-      await vi.waitFor(async () => expect(await nodeAt(index).cluster('INFO')).toContain('cluster_state:ok'), 20_000);
+      await vi.waitFor(async () => expect(await nodeAt(index).cluster('INFO')).toContain('cluster_state:ok'));
       await nodeAt(index).flushall();
     }
   });
@@ -190,7 +191,7 @@ describe('Cluster', () => {
     const incr = (role: ConnectionPurpose) => connections.run(role, 'INCR', (client) => client.incr(keyOn(0)));
     expect([await incr('produce'), await incr('consume')]).toEqual([1, 2]);
     await cluster.killNode(2);
-    await vi.waitFor(async () => expect(await nodeAt(0).cluster('INFO')).toContain('cluster_state:fail'), 10_000);
+    await vi.waitFor(async () => expect(await nodeAt(0).cluster('INFO')).toContain('cluster_state:fail'));
     const error = await failure(incr('consume'));
     expect(error.message).toContain('CLUSTERDOWN');
     expect(wasSent(error)).toBe(false);
@@ -207,7 +208,6 @@ describe('Cluster', () => {
     expect((await failure(incr(2))).name).toBe('BrokerUnavailableError');
     await cluster.processes[2]?.restart();
     await vi.waitFor(async () => expect(await Promise.all([0, 1, 2].map(incr))).toBeDefined(), {
-      timeout: 20_000,
       interval: 200,
     });
   });
@@ -222,7 +222,7 @@ describe('Cluster', () => {
     await vi.waitFor(async () => {
       await failure(incr());
       expect(states).toContain('lost');
-    }, 10_000);
+    });
     const times: number[] = [];
     for (let n = 0; n < 5; n++) {
       const start = performance.now();
@@ -231,7 +231,7 @@ describe('Cluster', () => {
     }
     expect(Math.min(...times)).toBeLessThan(100); // a busy machine delays some
     await Promise.all(cluster.processes.map((process) => process.start()));
-    await vi.waitFor(() => expect(states).toContain('ready'), 20_000);
+    await vi.waitFor(() => expect(states).toContain('ready'));
     expect(await incr()).toBe(1);
   });
 

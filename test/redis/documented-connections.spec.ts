@@ -42,7 +42,7 @@ async function expectToWork(connection: Connection): Promise<void> {
   onTestFinished(() => app.close());
   await app.init();
   await app.get(AsynqClient).enqueue('documented', 42);
-  await vi.waitFor(() => expect(app.get(Handlers).ran).toEqual([42]), 10_000);
+  await vi.waitFor(() => expect(app.get(Handlers).ran).toEqual([42]));
 }
 
 /** Every form that the page names, as it stands in the first column of its table. */

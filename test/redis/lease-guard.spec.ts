@@ -53,7 +53,7 @@ function guarded(input: ConnectionInput, leaseTimes = QUICK): Guarded {
 }
 
 const extended = ({ scoreOf }: Guarded, { lease }: LeasedTask) =>
-  vi.waitFor(async () => expect(await scoreOf(lease.id)).toBeGreaterThan(Date.now() / 1000 + 50), 15_000);
+  vi.waitFor(async () => expect(await scoreOf(lease.id)).toBeGreaterThan(Date.now() / 1000 + 50));
 
 const done = ({ lease }: LeasedTask) => ({ kind: 'done', lease, uniqueKey: '' }) as const;
 

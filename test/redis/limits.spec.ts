@@ -199,7 +199,7 @@ describe('limits of a queue, several servers on one Redis', () => {
         take: 0,
       });
       const started = await runLimited(3, { globalConcurrency: 1 }, () => undefined);
-      await vi.waitFor(() => expect(started).toContain('left'), { timeout: 10_000 });
+      await vi.waitFor(() => expect(started).toContain('left'));
     });
   });
 });

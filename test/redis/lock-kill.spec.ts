@@ -171,8 +171,8 @@ describe('a server that is killed while it runs tasks with locks', () => {
     await expect.poll(() => worked.toSorted(), { timeout: 30_000 }).toEqual(all.map(([, id]) => id).toSorted());
     // The last payload is the last to run.
     expect(worked.indexOf(second.made.get('latest')!)).toBeGreaterThan(worked.indexOf(first.made.get('latest')!));
-    await expect.poll(lockNames, { timeout: 10_000 }).toEqual(expect.arrayContaining(TIMED));
-    await expect.poll(async () => (await lockNames()).toSorted(), { timeout: 10_000 }).toEqual(TIMED.toSorted());
+    await expect.poll(lockNames).toEqual(expect.arrayContaining(TIMED));
+    await expect.poll(async () => (await lockNames()).toSorted()).toEqual(TIMED.toSorted());
     await stop();
     expect((await callAll()).outcomes).toEqual(expected('after'));
     for (const id of worked) expect(count(worked, id)).toBe(1);
@@ -201,7 +201,7 @@ describe('a server that is killed while it runs tasks with locks', () => {
     const call = () => client.enqueue('lock:short', {}, { ...short, maxRetry: 1 });
     const { id: one } = await call();
     await killWhileRunning([one]);
-    await expect.poll(holders, { timeout: 5_000 }).toEqual([]);
+    await expect.poll(holders).toEqual([]);
     const { id: two } = await client.enqueue(
       'lock:short',
       {},
@@ -259,7 +259,7 @@ describe('a Redis that restarts without its last writes', () => {
     expect((await callAll()).outcomes).toEqual(UNSTARTED);
     const again = await serve();
     await expect.poll(() => again.worked.toSorted(), { timeout: 30_000 }).toEqual([...first.made.values()].toSorted());
-    await expect.poll(async () => (await lockNames()).toSorted(), { timeout: 10_000 }).toEqual(TIMED.toSorted());
+    await expect.poll(async () => (await lockNames()).toSorted()).toEqual(TIMED.toSorted());
     await again.stop();
     expect((await callAll()).outcomes).toEqual(expected('after'));
   });
@@ -275,7 +275,7 @@ describe('a Redis that restarts without its last writes', () => {
         await expireLeases();
         const { worked, stop } = await serve();
         await expect.poll(() => worked.toSorted(), { timeout: 30_000 }).toEqual([...first.made.values()].toSorted());
-        await expect.poll(async () => (await lockNames()).toSorted(), { timeout: 10_000 }).toEqual(TIMED.toSorted());
+        await expect.poll(async () => (await lockNames()).toSorted()).toEqual(TIMED.toSorted());
         await stop();
         if (isForgotten) await forgetEnds();
       }

@@ -51,11 +51,11 @@ describe('subscribe', () => {
     const [row] = await clientsOf(observer);
     expect(row?.name).toBe('nestjs-asynq:subscribe');
     await observer.call('CLIENT', 'KILL', 'ID', row?.id ?? '');
-    await vi.waitFor(async () => expect(await observer.publish(CHANNEL, 'one')).toBe(1), 5_000);
+    await vi.waitFor(async () => expect(await observer.publish(CHANNEL, 'one')).toBe(1));
     await vi.waitFor(() => expect(received).toEqual(['one'])); // or it dies with the server, on its way
     await server.kill();
     await server.start();
-    await vi.waitFor(async () => expect(await observer.publish(CHANNEL, 'two')).toBe(1), 10_000);
+    await vi.waitFor(async () => expect(await observer.publish(CHANNEL, 'two')).toBe(1));
     await vi.waitFor(() => expect(received).toEqual(['one', 'two']));
   });
 

@@ -89,7 +89,7 @@ describe('RedisWakeSource in a cluster', () => {
     await vi.waitFor(() => expect(received.notices).toEqual(['lost']));
     await expect(source.armPending(queues)).rejects.toThrow(/Redis is unavailable/);
     await cluster.processes[1]?.restart();
-    await vi.waitFor(() => source.armPending(queues), { timeout: 20_000, interval: 100 });
+    await vi.waitFor(() => source.armPending(queues), { interval: 100 });
     await nodeOf(1).lpush(pending(queues[1]), 'x');
     await vi.waitFor(() => expect(received.notices).toContain(`pending ${queues[1]}`));
   });
@@ -101,7 +101,7 @@ describe('RedisWakeSource in a cluster', () => {
     await vi.waitFor(() => expect(received.notices).toContain('lost'));
     await expect(source.armPending(queues)).rejects.toThrow(/Redis is unavailable/);
     await Promise.all(cluster.processes.map((process) => process.start()));
-    await vi.waitFor(() => source.armPending(queues), { timeout: 20_000, interval: 100 });
+    await vi.waitFor(() => source.armPending(queues), { interval: 100 });
     expect(received.notices).toEqual(['lost']);
     await nodeOf(2).lpush(pending(queues[2]), 'x');
     await vi.waitFor(() => expect(received.notices).toEqual(['lost', `pending ${queues[2]}`]));
@@ -151,12 +151,12 @@ describe('RedisWakeSource in a cluster', () => {
       vi.waitFor(async () => {
         const keys = 4 + (nodeOfSlot(slotOf(keyspace.linked)) === index ? 1 : 0);
         expect(await nodeOf(index).info('stats')).toContain(`tracking_total_keys:${keys}\r`);
-      }, 10_000);
+      });
     await armed(0);
     await put('round', busy);
     await move(slot, ids[1] as string);
     await put('task', queue);
-    await vi.waitFor(() => expect(ran).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(ran).toHaveLength(1));
     rounds = false;
     await armed(2);
     await put('task', queue);
@@ -173,7 +173,7 @@ describe('RedisWakeSource in a cluster', () => {
     onTestFinished(() => server.shutdown());
     await server.start();
     for (const name of [queue, hanging]) await broker.producer.enqueue(name, [request({ type: 'task', queue: name })]);
-    await vi.waitFor(() => expect(ran.values).toHaveLength(2), 10_000);
+    await vi.waitFor(() => expect(ran.values).toHaveLength(2));
     const pid = cluster.processes[1]!.pid!;
     process.kill(pid, 'SIGSTOP');
     const thaw = () => void process.kill(pid, 'SIGCONT');
@@ -183,7 +183,7 @@ describe('RedisWakeSource in a cluster', () => {
     await vi.waitFor(() => expect(ran.values).toHaveLength(3), 8_000); // a node that hangs is given up after ten seconds
     thaw();
     for (const index of [0, 1, 2]) {
-      await vi.waitFor(async () => expect(await nodeOf(index).cluster('INFO')).toContain('cluster_state:ok'), 10_000);
+      await vi.waitFor(async () => expect(await nodeOf(index).cluster('INFO')).toContain('cluster_state:ok'));
       await nodeOf(index).config('SET', 'cluster-require-full-coverage', 'yes');
     }
   });

@@ -11,9 +11,8 @@ const MISSING =
  */
 const FIRST_PORT = 10_000;
 const LAST_PORT = 22_000;
-const START_TIMEOUT_MS = 15_000;
-/** Of a server whose process lives: with much to load on a busy machine it takes long. */
-const LOAD_TIMEOUT_MS = 60_000;
+/** On a busy machine, and with much to load, a server takes long to start. */
+const START_TIMEOUT_MS = 60_000;
 const RETRY_INTERVAL_MS = 15;
 
 export const sleep = (milliseconds: number): Promise<void> =>
@@ -129,7 +128,7 @@ const serves = (port: number): Promise<boolean> =>
 /** Resolves when the server answers; rejects at once when its process has ended. */
 export async function untilPong(server: ServerProcess, port: number): Promise<void> {
   const ended = async (): Promise<boolean> => server.failure() !== undefined || serves(port);
-  await until(`redis-server on port ${port} answers PING`, ended, LOAD_TIMEOUT_MS);
+  await until(`redis-server on port ${port} answers PING`, ended);
   const failure = server.failure();
   if (failure) throw failure;
 }

@@ -73,7 +73,7 @@ export class Screen {
   }
 
   /** Resolves with the text once it matches. A screen has no event for changes, so this polls. */
-  until(isThere: (text: string) => boolean, timeout = 15_000): Promise<string> {
+  until(isThere: (text: string) => boolean, timeout = 30_000): Promise<string> {
     const look = async (): Promise<string> => {
       const text = await this.text();
       if (!isThere(text)) throw new Error(`the screen never looked as expected; it ended as\n${text}`);
