@@ -68,12 +68,17 @@ export class PrerequisiteNotFoundError extends AsynqError {
   }
 }
 
+const NOT_FOUND = {
+  id: 'it has succeeded and had no retention, or was deleted, or the id or the queue is wrong',
+  key: 'no task with this key waits or runs: enqueue one first, or correct the key or the queue',
+} as const;
+
 /** The queue has no such task: it is done, deleted, or never existed (asynq's ErrTaskNotFound). */
 export class TaskNotFoundError extends AsynqError {
   readonly code = 'ASYNQ_TASK_NOT_FOUND';
   /** @param by what `id` is */
-  constructor(queue: string, id: string, by: 'id' | 'key' = 'id') {
-    super(`task not found: ${by}=${JSON.stringify(id)}, queue=${JSON.stringify(queue)}`);
+  constructor(queue: string, id: string, by: keyof typeof NOT_FOUND = 'id') {
+    super(`task not found: ${by}=${JSON.stringify(id)}, queue=${JSON.stringify(queue)}; ${NOT_FOUND[by]}`);
   }
 }
 

@@ -39,7 +39,14 @@ type Known<Options> = 0 extends 1 & Options
     ? unknown
     : UnknownOptions<UnknownNames<Options>>;
 
-type UnknownNames<Options> = Options extends unknown ? Exclude<keyof Options, keyof AsynqModuleOptions> : never;
+type UnknownNames<Options> = Options extends unknown
+  ? {
+      [Name in keyof Options]-?: Name extends keyof AsynqModuleOptions ? never : OwnName<Options[Name], Name>;
+    }[keyof Options]
+  : never;
+
+/** A factory may return an instance of a class, and methods are no options. */
+type OwnName<Value, Name> = Value extends (...given: never) => unknown ? never : Name;
 
 type Injected = Parameters<NonNullable<(typeof ASYNC_OPTIONS_TYPE)['useFactory']>>;
 

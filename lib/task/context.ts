@@ -37,9 +37,10 @@ export interface TaskContext {
    * Says how far the handler is; the last call counts. It is written soon, together with what is said meanwhile, and for the last time
    * right before the end of the attempt: a call costs nothing, and never waits for Redis.
    *
-   * @param fraction from 0 to 1: divide a percentage by 100. More than 1 counts as 1, less than 0 as 0, `NaN` is ignored
+   * @param fraction from 0 to 1: divide a percentage by 100. An estimate of a little more than 1 counts as 1, less than 0 as 0, `NaN` is
+   * ignored
    * @param text what it does just now; up to 500 characters, a longer one is cut
-   * @throws InvalidNoteError for anything else
+   * @throws InvalidNoteError for 2 and more, and for anything else
    */
   progress(fraction: number, text?: string): void;
   /**

@@ -78,8 +78,8 @@ export interface TaskOptions {
    */
   processAt?: Date;
   /**
-   * How long to wait before the start, from the call on. 0 or negative: at once. Excludes
-   * `processAt`. Default 0.
+   * How long to wait before the start, from the call on. 0: at once, and so is a negative number, such as the difference to a time that
+   * has passed. A negative text is refused. Excludes `processAt`. Default 0.
    */
   processIn?: Duration;
   /**

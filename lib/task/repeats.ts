@@ -138,7 +138,10 @@ function readBy(value: unknown): RepeatSettings['by'] {
   const names: readonly unknown[] = value;
   const wrong = names.find((one) => typeof one !== 'string' || one === '');
   if (names.length === 0 || wrong !== undefined) {
-    throw new InvalidTaskError(`by of unique must name fields of the payload, not ${describe(wrong ?? value)}`);
+    const what = names.length === 0 ? 'is an empty list' : `has ${describe(wrong)} in its list`;
+    throw new InvalidTaskError(
+      `by of unique ${what}; name fields of the payload, as in ['orderId'], or leave it out to compare the whole payload`,
+    );
   }
   return [...new Set(names as string[])].sort();
 }

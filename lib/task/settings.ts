@@ -235,8 +235,14 @@ function wholeSeconds(value: unknown, option: 'timeout' | 'retention'): number {
 /** A number beyond this is most likely a point in time: 2001 and later in milliseconds since 1970. */
 const LONGEST_WAIT_MS = 1e12;
 
+/** A number may be computed, as the time of another clock less that of this one. A text with a minus is a slip. */
 function wait(value: unknown): number {
   const milliseconds = parseDuration(value, 'processIn', InvalidTaskError);
+  if (typeof value === 'string' && milliseconds < 0) {
+    throw new InvalidTaskError(
+      `processIn must not be negative, as ${describe(value)} is; leave it out for a task that starts at once`,
+    );
+  }
   if (typeof value !== 'number' || milliseconds < LONGEST_WAIT_MS) return milliseconds;
   throw new InvalidTaskError(
     `processIn: ${value} milliseconds are ${Math.round(value / 31_557_600_000)} years; ` +

@@ -1,4 +1,4 @@
-import { AsynqInspector, defineTask, type EnqueueOptions, workflow } from 'nestjs-asynq';
+import { AsynqInspector, defineSignal, defineTask, type EnqueueOptions, workflow } from 'nestjs-asynq';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import { ManualClock } from '../../lib/clock.js';
 import { call, mistake, type Mistake, refusal } from './mistake.js';
@@ -64,6 +64,7 @@ export const VALUES: readonly Mistake[] = [
   option("{ processIn: 'PT5M' }", { processIn: 'PT5M' }),
   option("{ processIn: '00:05:00' }", { processIn: '00:05:00' }),
   option('{ processIn: Date.now() + 60_000 }', { processIn: 1_767_225_660_000 }),
+  option("{ processIn: '-5m' }", { processIn: '-5m' }),
   option('{ processIn: date }', { processIn: new Date(0) }),
   option('{ processAt: Date.now() + 60_000 }', { processAt: 1_767_225_660_000 }),
   option("{ processAt: '2026-01-01' }", { processAt: '2026-01-01' }),
@@ -71,6 +72,8 @@ export const VALUES: readonly Mistake[] = [
   option("{ deadline: '1h' }", { deadline: '1h' }),
   option('{ unique: true }', { unique: true }),
   option('{ unique: 60 }', { unique: 60 }),
+  option("{ unique: { for: '1h', by: [] } }", { unique: { for: '1h', by: [] } }),
+  option("{ unique: { for: '1h', by: [7] } }", { unique: { for: '1h', by: [7] } }),
   option("{ once: '1d' }", { once: '1d' }),
   option('{ once: true }', { once: true }),
   option('{ throttle: 5 }', { throttle: 5 }),
@@ -95,6 +98,14 @@ export const PAYLOADS: readonly Mistake[] = [
   payload('loadUser()', () => Promise.resolve({})),
   payload('() => data', () => () => ({})),
   mistake('a payload of 6 MiB', () => call((client) => client.enqueue('mail', 'x'.repeat(6 << 20)))),
+  mistake("`signal({ queue: 'default', id: 'gone' }, Paid)`", () =>
+    call((client) => client.signal({ queue: 'default', id: 'gone' }, defineSignal('paid'))),
+  ),
+  mistake("`signal(Order, { key: '17' }, Paid)`, and no such order waits", () =>
+    call((client) =>
+      client.signal(defineTask('order', { unique: { for: '1d', by: 'key' } }), { key: '17' }, defineSignal('paid')),
+    ),
+  ),
   mistake('`enqueue` after the application was closed', () =>
     call(async (client) => {
       await client.close();

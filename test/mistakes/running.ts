@@ -8,7 +8,7 @@ import {
   type PipeTransform,
 } from '@nestjs/common';
 import { APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
-import { defineTask, Payload, TaskHandler } from 'nestjs-asynq';
+import { defineTask, Payload, type TaskContext, TaskCtx, TaskHandler } from 'nestjs-asynq';
 import { declaredClasses } from '../../lib/nest/decorators/handler-method.js';
 import { failure, logged, mistake, type Mistake } from './mistake.js';
 
@@ -55,6 +55,16 @@ export const FAILURES: readonly Mistake[] = [
   mistake('a payload that another program wrote, and that is no JSON', () =>
     failure('mail:welcome', Buffer.from('{ to'), { providers: [Mails] }),
   ),
+  mistake('`task.progress(25)`', () => {
+    @Injectable()
+    class Percent {
+      @TaskHandler('count')
+      count(@TaskCtx() task: TaskContext): void {
+        task.progress(25);
+      }
+    }
+    return failure('count', {}, { providers: [Percent] });
+  }),
   mistake('a batch handler that returns too few results', () => {
     @Injectable()
     class Many {

@@ -161,6 +161,22 @@ describe('forRootAsync', () => {
     );
   });
 
+  test('takes an instance of a class, with methods and getters', async () => {
+    class Settings implements AsynqModuleOptions {
+      readonly #queue = 'from-getter';
+      readonly connection = 'memory';
+      get defaults() {
+        return { queue: this.#queue };
+      }
+      isReady(): boolean {
+        return true;
+      }
+    }
+    const useFactory = () => new Settings();
+    const app = await compile(building({ imports: [AsynqModule.forRootAsync({ useFactory })] }));
+    expect(await app.get(AsynqClient).enqueue('task')).toMatchObject({ queue: 'from-getter' });
+  });
+
   test('compiles with what a factory may return', () => {
     const url: string = 'redis://localhost';
     const isOn = url.length > 1;

@@ -300,7 +300,9 @@ describe('the command line', () => {
       expect(await run('task inspect -q default -i nobody')).toEqual({
         status: 1,
         stdout: '',
-        stderr: 'error: task not found: id="nobody", queue="default"\n',
+        stderr:
+          'error: task not found: id="nobody", queue="default"; it has succeeded and had no retention, or was deleted, ' +
+          'or the id or the queue is wrong\n',
       });
     });
 

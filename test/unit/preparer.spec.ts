@@ -111,7 +111,7 @@ describe('when', () => {
     ['now', { processAt: new Date(NOW) }],
     ['the past', { processAt: new Date(0) }],
     ['no wait', { processIn: 0 }],
-    ['a wait that is over', { processIn: -5000 }],
+    ['the difference to a time that has passed', { processIn: -5000 }],
   ])('%s is at once', (_, options) => {
     const prepared = prepare('t', undefined, options);
     expect(prepared.request.processAt).toBeUndefined();

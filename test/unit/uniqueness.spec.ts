@@ -157,7 +157,7 @@ describe('an option is refused', () => {
     [{ latest: 'yes' as never }, 'latest must be true or false, not "yes"'],
     [{ unique: {} as never }, "unique needs for, such as unique: { for: '1h' }"],
     [{ unique: true as never }, 'unique must say for how long'],
-    [{ unique: { for: '1h', by: [] } }, 'by of unique must name fields'],
+    [{ unique: { for: '1h', by: [] } }, 'by of unique is an empty list; name fields of the payload'],
     [
       { unique: { for: '1h', by: 'orderId' as never } },
       "by of unique: \"orderId\" is unknown; give 'payload', 'key' or a list",

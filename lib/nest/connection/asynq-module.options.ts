@@ -157,7 +157,7 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
   const queueSettings = resolveQueueSettings(options.queues);
   if (!POLICIES.includes(invalidPayload)) throw wrongOption('invalidPayload', invalidPayload, '"archive" or "retry"');
   return {
-    ...options,
+    ...readOptions(options),
     server,
     autoStart,
     scheduler,
@@ -168,6 +168,10 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
     maxPayloadSize: checkMaxPayloadSize(options.maxPayloadSize, 'AsynqModule option maxPayloadSize'),
   };
 }
+
+/** One by one, as those of an instance may be getters of its class, which a spread leaves out. */
+const readOptions = (options: AsynqModuleOptions): AsynqModuleOptions =>
+  Object.fromEntries(KNOWN_OPTIONS.map((name) => [name, options[name]])) as unknown as AsynqModuleOptions;
 
 function checkTransactions(transactions: unknown): void {
   if (transactions === undefined) return;

@@ -23,6 +23,8 @@ const PIECE_BYTES = 8_192;
 /** Characters; a longer text is cut. */
 const MAX_LINE = 4_000;
 const MAX_PROGRESS_TEXT = 500;
+/** A fraction from here on is a percentage. Below, it is an estimate that was a little too high. */
+const PERCENT = 2;
 /** Bytes of the JSON of a chunk. */
 const MAX_CHUNK = 65_536;
 
@@ -100,6 +102,11 @@ export class TaskNotes {
       );
     if (text !== undefined && typeof text !== 'string') {
       throw new InvalidNoteError(`the text of progress must be a string, not ${describe(text)}`);
+    }
+    if (fraction >= PERCENT && Number.isFinite(fraction)) {
+      throw new InvalidNoteError(
+        `progress takes a number from 0 to 1, not ${fraction}; divide a percentage by 100: progress(${fraction / 100})`,
+      );
     }
     if (Number.isNaN(fraction)) return; // 0 of 0 is done
     const within = Math.min(Math.max(fraction, 0), 1);

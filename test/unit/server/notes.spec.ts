@@ -145,19 +145,31 @@ describe('what a handler says', () => {
     const wrong: (() => void)[] = [
       () => notes.progress('1' as never),
       () => notes.progress(1, 5 as never),
+      () => notes.progress(2),
       () => notes.log({} as never),
       () => notes.emit(undefined),
       () => notes.emit(1n),
       () => notes.emit('x'.repeat(65_536)),
     ];
     for (const call of wrong) expect(call).toThrow(InvalidNoteError);
-    notes.progress(7);
+    notes.progress(1.2);
     notes.progress(NaN);
     notes.log('x'.repeat(5_000));
     await turn();
     expect(decodeProgress(writes[0]!.progress)?.fraction).toBe(1);
     expect(linesOf(writes)[0]![0]).toHaveLength(4_000);
   });
+});
+
+it.each([
+  [1.99, 1],
+  [Infinity, 1],
+  [-3, 0],
+])('takes progress(%s) for %s', async (given, fraction) => {
+  const { writes, notes } = arrange();
+  notes.progress(given);
+  await turn();
+  expect(decodeProgress(writes[0]!.progress)?.fraction).toBe(fraction);
 });
 
 describe('a server', () => {
