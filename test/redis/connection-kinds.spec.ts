@@ -104,7 +104,9 @@ describe('Sentinel', () => {
     const lost = signal<Error | undefined>();
     connections.onStateChange((_role, state, error) => state === 'lost' && lost.fire(error));
     const first = await failure(connections.ready('consume'));
-    expect(first.message).toMatch(/no connection to the master "m" of the sentinels: All sentinels are unreachable/);
+    expect(first.message).toMatch(
+      /no connection to the master "m" of the sentinels: All sentinels are unreachable\.(?! Retrying)/,
+    );
     const again = signal();
     connections.command('consume').once('error', () => again.fire());
     await again.fired;
@@ -161,6 +163,17 @@ describe('Cluster', () => {
     await connections.close();
     observer.disconnect();
     await expectNoHandles();
+  });
+
+  it('is not known by one of its nodes alone', async () => {
+    const connections = connectionsTo({ host: '127.0.0.1', port: cluster.nodes[0]?.port ?? 0 });
+    const calls = ['a', 'b', 'c', 'd', 'e'].map((key) =>
+      connections.run('consume', 'GET', (client) => client.get(key)),
+    );
+    const refused = (await Promise.allSettled(calls)).find(({ status }) => status === 'rejected');
+    expect(String((refused as PromiseRejectedResult).reason)).toMatch(
+      /GET: Redis is unavailable: MOVED .*; this is a node of a cluster: give connection: \{ cluster: \['host:port'\] \}$/,
+    );
   });
 
   it('never sends a command again to which a node did not reply', async () => {

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { describe, expect, it, vi } from 'vitest';
+import { Redis as Redis5 } from 'ioredis5';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { wasSent } from '../../lib/broker/redis/connection/broker-error.js';
 import { reconnectDelay } from '../../lib/broker/redis/connection/client-settings.js';
 import type { ConnectionPurpose } from '../../lib/broker/redis/connection/connections.js';
@@ -37,6 +40,54 @@ describe('RedisConnections', () => {
     expect(await observer.get('a')).toBe('1');
     expect(await namesOf(observer)).toEqual(['orders:produce']);
     expect(await observer.call('ACL', 'WHOAMI')).toBe('default');
+  });
+
+  it.each([
+    ['', (port: number) => `redis://127.0.0.1:${port}/9`],
+    [', with ioredis 5', (port: number) => new Redis5({ port, db: 9, lazyConnect: true })],
+  ])('never works in another database than the given one%s', async (_, connectionOf) => {
+    const server = await ownServer({ args: ['--databases', '4'] });
+    const connections = connectionsTo(connectionOf(server.port));
+    const refused = await failure(connections.run('consume', 'SET', (client) => client.set('a', '1')));
+    expect(refused.message).toMatch(/: ERR DB index is out of range Give another db in the connection or its URL\.$/);
+    const opened = await failure(connections.open('wake-ups', () => undefined));
+    expect(opened.message).toMatch(/DB index is out of range/);
+    await failure(connections.run('consume', 'SET', (client) => client.set('a', '1')));
+    expect(await observe(server.port).dbsize()).toBe(0);
+  });
+
+  it.each([
+    [{ port: 0, tls: {} }, 'If this port does not speak TLS, give redis:// or leave out tls.'],
+    [{ cluster: [] as string[] }, 'It is no cluster: give { host, port } or a URL.'],
+  ])('says what to do for %j', async (input, remedy) => {
+    const server = await ownServer();
+    const connection =
+      'cluster' in input
+        ? { cluster: [`127.0.0.1:${server.port}`] }
+        : { ...input, host: '127.0.0.1', port: server.port, connectTimeout: 300 };
+    const refused = await failure(connectionsTo(connection).run('consume', 'PING', (client) => client.ping()));
+    expect(refused.message).toContain(remedy);
+  });
+
+  it('says what to do for a port that closes what speaks no TLS', async () => {
+    const listener = createServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
+    onTestFinished(() => void listener.close());
+    listener.listen(0, '127.0.0.1');
+    await once(listener, 'listening');
+    const { port } = listener.address() as AddressInfo;
+    const refused = await failure(
+      connectionsTo({ host: '127.0.0.1', port }).run('consume', 'PING', (client) => client.ping()),
+    );
+    expect(refused.message).toContain('If this port speaks TLS, give rediss:// or tls: {}.');
+  });
+
+  it('says what to do for a replica', async () => {
+    const master = await ownServer();
+    const replica = await ownServer({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
+    const written = connectionsTo(replica.url).run('consume', 'SET', (client) => client.set('a', '1'));
+    expect((await failure(written)).message).toContain(
+      'this is a replica: give the address of its master, or sentinels',
+    );
   });
 
   it('sends many calls made before the first connection over one connection', async () => {

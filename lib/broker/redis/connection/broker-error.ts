@@ -71,8 +71,17 @@ function firstArgument(error: unknown): string | undefined {
 }
 
 /** ioredis' text for a lost connection names an option that the user has not set. */
-const reasonOf = (error: Error): string =>
-  error.name === 'MaxRetriesPerRequestError' ? 'the connection was lost before an answer came' : error.message;
+function reasonOf(error: Error): string {
+  if (error.name === 'MaxRetriesPerRequestError') return 'the connection was lost before an answer came';
+  const remedy = isReply(error) ? REMEDIES.find(([reply]) => reply.test(error.message))?.[1] : undefined;
+  return remedy === undefined ? error.message : `${error.message}; ${remedy}`;
+}
+
+/** For replies that last when the connection names the wrong server. */
+const REMEDIES: readonly (readonly [reply: RegExp, remedy: string])[] = [
+  [/^MOVED /, "this is a node of a cluster: give connection: { cluster: ['host:port'] }"],
+  [/(^|-)READONLY /, 'this is a replica: give the address of its master, or sentinels'],
+];
 
 /**
  * Whether a failed call may have happened: it was written to a socket and got no reply. `false`
@@ -92,11 +101,11 @@ export const isTransient = (error: unknown): boolean =>
 
 const isUnsent = (error: Error): boolean => neverSent.has(error) || isReply(error) || UNSENT.test(error.message);
 
-const REFUSED_LOGIN = /^(NOAUTH|WRONGPASS) /;
+const CONSEQUENCE = /^(Connection is closed\.|Stream isn't writeable)/;
 
-/** Whether Redis requires another user or password. */
-export const isRefusedLogin = (error: unknown): boolean =>
-  error instanceof Error && isReply(error) && REFUSED_LOGIN.test(error.message);
+/** Of two errors of a connection the later one, unless it only says that the connection is gone. */
+export const moreTelling = (earlier: Error | undefined, later: Error): Error =>
+  earlier && CONSEQUENCE.test(later.message) ? earlier : later;
 
 /**
  * Whether it is an error reply of Redis; checked by name, as there may be two copies of ioredis.

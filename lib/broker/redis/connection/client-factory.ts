@@ -1,7 +1,9 @@
+import type { Socket } from 'node:net';
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
 import { clusterSettings, persistentSettings, ephemeralSettings, sentinelSettings } from './client-settings.js';
 import type { ConnectionPlan, ExistingClient } from './connection-options.js';
 import { type PlainConnection, plainConnection } from './plain-connection.js';
+import { isRefusedDatabase } from './remedies.js';
 import { watchReplies } from './socket-timeout.js';
 
 export type RedisClient = Redis | Cluster;
@@ -26,7 +28,7 @@ export class ClientFactory {
   persistent(name: string): RedisClient {
     const client = this.makePersistent(name);
     if (client.isCluster) client.on('+node', prepareNode);
-    else watchReplies(client as Redis);
+    else prepare(client as Redis);
     return client;
   }
 
@@ -36,16 +38,17 @@ export class ClientFactory {
    */
   ephemeral(name: string, node?: Redis): Redis {
     const client = node ? this.duplicateNode(node, name) : this.makeEphemeral(name);
-    watchReplies(client);
+    prepare(client);
     return client;
+  }
+
+  get hasTls(): boolean {
+    return (this.clusterOptions?.redisOptions ?? this.serverOptions).tls !== undefined;
   }
 
   /** What a thread needs to connect. A text says why it cannot. */
   plain(): PlainConnection | string {
-    const { plan } = this;
-    const cluster: ClusterOptions | undefined =
-      plan.kind === 'cluster' ? plan.options : plan.kind === 'clusterClient' ? plan.client.options : undefined;
-    return plainConnection(cluster?.redisOptions ?? this.serverOptions);
+    return plainConnection(this.clusterOptions?.redisOptions ?? this.serverOptions);
   }
 
   /** The name of the master, with sentinels. */
@@ -58,6 +61,12 @@ export class ClientFactory {
   sentinels(name: string): Redis[] {
     const given = this.serverOptions;
     return (given.sentinels ?? []).map((address) => new Redis(sentinelSettings(given, address, name)));
+  }
+
+  private get clusterOptions(): ClusterOptions | undefined {
+    const { plan } = this;
+    if (plan.kind === 'cluster') return plan.options;
+    return plan.kind === 'clusterClient' ? plan.client.options : undefined;
   }
 
   private get serverOptions(): RedisOptions {
@@ -100,6 +109,14 @@ export class ClientFactory {
 
 const duplicate = (client: ExistingClient, settings: RedisOptions): Redis =>
   (client as unknown as Duplicable<Redis>).duplicate(settings);
+
+/** A connection whose database is refused is closed before it takes a command: it would go to database 0. */
+function prepare(client: Redis): void {
+  watchReplies(client);
+  client.on('error', (error: unknown) => {
+    if (isRefusedDatabase(error)) (client as unknown as { stream: Socket }).stream.destroy();
+  });
+}
 
 /**
  * Every node of a cluster. ioredis sends ASKING and ignores its promise. If the node goes away then, the rejection would be

@@ -195,6 +195,7 @@ export class RedisConnections {
     const connection = new PersistentConnection({
       create: () => this.factory.persistent(purpose),
       target: this.factory.target,
+      hasTls: this.factory.hasTls,
       clock: this.clock,
       ...WAITING[purpose],
       onStateChange: (state, error) => this.listeners.forEach((listener) => listener(purpose, state, error)),

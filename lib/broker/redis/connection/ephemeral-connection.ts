@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Clock, ClockTimer } from '../../../clock.js';
-import { toBrokerError, withoutArguments } from './broker-error.js';
+import { moreTelling, toBrokerError, withoutArguments } from './broker-error.js';
 import { disconnect, forgetSocketTimeout } from './persistent-connection.js';
 
 /** Milliseconds between two PINGs: a subscriber sends nothing else that would show a dead peer. */
@@ -21,7 +21,7 @@ export class EphemeralConnection {
     private readonly clock: Clock,
     private readonly onGone: (error: Error) => void,
   ) {
-    client.on('error', (error: Error) => (this.lastError = withoutArguments(error)));
+    client.on('error', (error: Error) => (this.lastError = moreTelling(this.lastError, withoutArguments(error))));
     client.on('close', () => this.leave());
     client.on('end', () => this.leave());
   }

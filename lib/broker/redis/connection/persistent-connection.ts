@@ -2,13 +2,17 @@ import type { Redis } from 'ioredis';
 import { withTimeout } from '../../../async.js';
 import type { Clock, ClockTimer } from '../../../clock.js';
 import { BrokerUnavailableError, ClosedError } from '../../../errors.js';
-import { isRefusedLogin, markUnsent, withoutArguments } from './broker-error.js';
+import { markUnsent, moreTelling, withoutArguments } from './broker-error.js';
 import type { RedisClient } from './client-factory.js';
 import { reconnectDelay } from './client-settings.js';
+import { connectionRemedy } from './remedies.js';
 
 /** How long a close waits for the commands under way, and then for the sockets. */
 const QUIT_TIMEOUT_MS = 3_000;
 const DISCONNECT_TIMEOUT_MS = 1_000;
+
+/** Changes each time, so that the log would not know the line again. */
+const SENTINEL_PAUSE = / Retrying from scratch after \d+ms\./;
 
 interface Waiter {
   resolve(): void;
@@ -20,6 +24,7 @@ export interface PersistentConnectionOptions {
   /** Makes the client, which must not connect by itself. */
   readonly create: () => RedisClient;
   readonly target: string;
+  readonly hasTls: boolean;
   readonly clock: Clock;
   /** Milliseconds that a call waits for Redis before it is rejected unsent. */
   readonly waitMs: number;
@@ -132,9 +137,8 @@ export class PersistentConnection {
     if (this.state === 'connecting') this.becomeLost();
   }
 
-  /** An earlier error says more than "Connection is closed." */
   private remember(error: Error): void {
-    if (!this.lastError || error.message !== 'Connection is closed.') this.lastError = error;
+    this.lastError = moreTelling(this.lastError, error);
   }
 
   private settle(waiter: Waiter, error?: Error): void {
@@ -145,8 +149,8 @@ export class PersistentConnection {
   }
 
   private unavailable(): BrokerUnavailableError {
-    const reason = this.lastError ? `: ${this.lastError.message}` : '';
-    const remedy = isRefusedLogin(this.lastError) ? ' Give username and password in the connection or its URL.' : '';
+    const reason = this.lastError ? `: ${this.lastError.message.replace(SENTINEL_PAUSE, '')}` : '';
+    const remedy = connectionRemedy(this.lastError, this.options.hasTls);
     const message = `Redis is unavailable: no connection to ${this.options.target}${reason}${remedy}`;
     return markUnsent(new BrokerUnavailableError(message, { cause: this.lastError }));
   }
