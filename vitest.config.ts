@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -10,13 +11,8 @@ const SETUPS: Readonly<Record<string, string[]>> = {
   package: ['test/package/pack.ts'],
 };
 
-/** A set of specs that `npm run test:<name>` runs alone. Groups run one after the other: what fails soon comes first. */
-const project = (
-  name: string,
-  groupOrder: number,
-  include: string[],
-  { exclude = [] as string[], isolate = true } = {},
-) => ({
+/** A set of specs that `npm run test:<name>` runs alone. */
+const project = (name: string, include: string[], { exclude = [] as string[], isolate = true } = {}) => ({
   extends: true as const,
   test: {
     name,
@@ -25,7 +21,6 @@ const project = (
     exclude: ['**/node_modules/**', 'test/package/consumer/**', ...exclude],
     // What these specs start is compiled or packed once, before the first of them.
     globalSetup: SETUPS[name] ?? [],
-    sequence: { groupOrder },
   },
 });
 
@@ -44,13 +39,29 @@ const ALONE = [
 const ON_SERVERS = ['contract', 'redis', 'outbox', 'interop'];
 /** Those of them that look at what their process has open. */
 const SERVERS_ALONE = ['test/redis/{connection-kinds,connections,subscription,wake-source}.spec.ts'];
-/** Specs that need something built first. Those of browsers, and of the package, come when all others have passed. */
-const ON_BUILDS: readonly (readonly [string, number])[] = [
-  ['e2e', 1],
-  ['browser', 2],
-  ['package', 3],
-];
+/** Specs that need something built first. Those of browsers, and of the package, start when all others have. */
+const ON_BUILDS = ['e2e', 'browser', 'package'];
 const of = (suite: string): string => `test/${suite}/**/*.spec.ts`;
+
+/** In their order: what fails soon comes first. */
+const projects = [
+  project('unit', ['test/**/*.spec.ts'], {
+    exclude: [...[...ON_SERVERS, ...ON_BUILDS].map((suite) => `test/${suite}/**`), ...ALONE],
+    isolate: false,
+  }),
+  project('unit-alone', ALONE),
+  project('servers', ON_SERVERS.map(of), { exclude: SERVERS_ALONE, isolate: false }),
+  project('servers-alone', SERVERS_ALONE),
+  ...ON_BUILDS.map((suite) => project(suite, [of(suite)], { isolate: suite === 'package' })),
+];
+
+/** Not a `groupOrder` for each project: no worker of the next one starts before the last spec of a group has ended, and that may take a minute. */
+class InOrderOfProjects extends BaseSequencer {
+  override async sort(specs: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ project }: TestSpecification) => projects.findIndex(({ test }) => test.name === project.name);
+    return (await super.sort(specs)).toSorted((a, b) => place(a) - place(b));
+  }
+}
 
 export default defineConfig({
   resolve: {
@@ -70,18 +81,7 @@ export default defineConfig({
     chaiConfig: { truncateThreshold: 1_000 }, // the end of a log shows what was found, not that there was something
     // Many specs mostly wait for programs they have started: more of them at once than there are cores keep these busy.
     maxWorkers: Math.max(4, Math.floor(availableParallelism() / 2)),
-    projects: [
-      project('unit', 0, ['test/**/*.spec.ts'], {
-        exclude: [
-          ...[...ON_SERVERS, ...ON_BUILDS.map(([suite]) => suite)].map((suite) => `test/${suite}/**`),
-          ...ALONE,
-        ],
-        isolate: false,
-      }),
-      project('unit-alone', 0, ALONE),
-      project('servers', 1, ON_SERVERS.map(of), { exclude: SERVERS_ALONE, isolate: false }),
-      project('servers-alone', 1, SERVERS_ALONE),
-      ...ON_BUILDS.map(([suite, order]) => project(suite, order, [of(suite)], { isolate: suite === 'package' })),
-    ],
+    sequence: { sequencer: InOrderOfProjects },
+    projects,
   },
 });
