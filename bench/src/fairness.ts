@@ -36,6 +36,8 @@ class Tasks {
   }
 }
 
+const open: { close(): Promise<void> }[] = [];
+
 async function start(port: number, fairness: boolean, server: false | { concurrency: number }) {
   @Module({
     imports: [
@@ -48,7 +50,9 @@ async function start(port: number, fairness: boolean, server: false | { concurre
     providers: [Tasks],
   })
   class BenchModule {}
-  return NestFactory.createApplicationContext(BenchModule, { logger: ['warn', 'error'] });
+  const app = await NestFactory.createApplicationContext(BenchModule, { logger: ['warn', 'error'] });
+  open.push(app);
+  return app;
 }
 
 /** Processor time of Redis, in microseconds. */
@@ -129,6 +133,7 @@ async function waits(name: string, port: number, count: number, concurrency: num
   await enqueueAll(app.get<AsynqClient>(AsynqClient), isFair, order);
   const times: number[] = [];
   let first: number | undefined;
+  let started: Promise<unknown> | undefined;
   await new Promise<void>((resolve) => {
     handle = ({ tenant }) => {
       const now = performance.now();
@@ -137,8 +142,9 @@ async function waits(name: string, port: number, count: number, concurrency: num
       if (times.length === small.length) resolve();
       return new Promise((done) => setTimeout(done, 1 + Math.random() * 4));
     };
-    void start(port, isFair, { concurrency });
+    started = start(port, isFair, { concurrency });
   });
+  await started;
   const sorted = times.sort((a, b) => a - b);
   const at = (share: number): number => sorted[Math.floor(sorted.length * share)]!;
   return { value: at(0.5), p95: at(0.95) };
@@ -153,9 +159,14 @@ export async function fairness(
   concurrency: number,
   warm: number,
 ): Promise<Measurement> {
-  if (kind === 'fairness-wait-latency') return waits(name, port, count, concurrency);
   const redis = new Redis(port);
   const keys = Number(/[\d,]+(?= keys)/.exec(name)?.[0].replaceAll(',', '') ?? 0);
   const mode = kind === 'fairness-enqueue' ? 'enqueue' : 'process';
-  return throughput(mode, redis, keys, [port, count, concurrency, warm]);
+  const measured =
+    kind === 'fairness-wait-latency'
+      ? await waits(name, port, count, concurrency)
+      : await throughput(mode, redis, keys, [port, count, concurrency, warm]);
+  for (const app of open.splice(0)) await app.close();
+  redis.disconnect();
+  return measured;
 }

@@ -111,7 +111,8 @@ const stepped = (
 });
 const durables = ['ours', 'ours, fsync always', 'dbos'];
 
-const peers = ['bullmq', 'bee-queue', 'go asynq'];
+const GO = 'go asynq';
+const peers = ['bullmq', 'bee-queue', GO];
 /** They store tasks in the transaction of the application. */
 const inDatabases = ['ours', 'pg-boss', 'graphile-worker'];
 const everybody = ['ours', ...peers];
@@ -208,7 +209,7 @@ const scenarios: Scenario[] = [
   stepped('steps, 50 workflows at a time', 'steps-run', 20_000, 50, durables),
   stepped('100,000 tasks fall asleep', 'steps-sleep', 100_000, 100, ['ours']),
   stepped('signal to handler ms', 'steps-signal-latency', 200, 1, ['ours']),
-  { title: 'idle latency ms', kind: 'latency', count: smoke ? 10 : 100, atOnce: 10, systems: everybody },
+  { title: 'idle latency ms', kind: 'latency', count: smoke ? 3 : 100, atOnce: 10, systems: everybody },
 ].filter(({ title, kind }, place, all) =>
   smoke && !only ? all.findIndex((other) => other.kind === kind) === place : !only || title.includes(only),
 ) as Scenario[];
@@ -252,22 +253,47 @@ function buildGo(dir: string): string | undefined {
   return undefined;
 }
 
-function measure(system: string, scenario: Scenario, port: number, go: string | undefined): Promise<Measurement> {
-  const { kind, count, atOnce } = scenario;
-  const numbers = [`${port}`, `${count}`, `${atOnce}`, `${roundTrip ? Math.min(warm, count) : warm}`];
-  const [command, args] =
-    system === 'go asynq'
-      ? [go!, [kind, ...numbers]]
-      : [process.execPath, [join(here, 'run.js'), system, kind, ...numbers]];
+/** One system in one scenario, once. */
+interface Run {
+  readonly system: string;
+  readonly scenario: Scenario;
+}
+
+/**
+ * What is measured in one process: one run. In a smoke run, where to start a process takes far longer than to run what it measures, all
+ * that begins with the same word.
+ */
+function inProcesses(runs: readonly Run[]): Run[][] {
+  if (!smoke) return runs.map((run) => [run]);
+  const first = ({ system, scenario }: Run, place: number) => (system === GO ? place : scenario.kind.split('-')[0]);
+  const processes = new Map<number | string | undefined, Run[]>();
+  for (const [place, run] of runs.entries()) {
+    const key = first(run, place);
+    processes.set(key, [...(processes.get(key) ?? []), run]);
+  }
+  return [...processes.values()];
+}
+
+/** Starts a process that measures these, and ends. */
+function measure(runs: readonly Run[], port: number, go: string | undefined): Promise<Measurement[]> {
+  const ofGo = runs[0]!.system === GO;
+  const numbers = runs.map(({ system, scenario: { kind, count, atOnce } }) => {
+    const all = [kind, count, atOnce, roundTrip ? Math.min(warm, count) : warm];
+    return ofGo ? all : [system, ...all];
+  });
+  const [command, args] = ofGo
+    ? [go!, [numbers[0]![0]!, port, ...numbers[0]!.slice(1)].map(String)]
+    : [process.execPath, [join(here, 'run.js'), `${port}`, JSON.stringify(numbers)]];
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     let output = '';
     child.stdout.on('data', (chunk) => (output += chunk));
     child.on('error', reject);
     child.on('close', (code) => {
-      const line = output.trim().split('\n').at(-1) ?? '';
-      if (code === 0 && line.startsWith('{')) resolve(JSON.parse(line) as Measurement);
-      else reject(new Error(`${system}, ${scenario.title}: exit code ${code}\n${output}`));
+      const lines = output.split('\n').filter((line) => line.startsWith('{'));
+      if (code === 0 && lines.length === runs.length) return resolve(lines.map((line) => JSON.parse(line)));
+      const { system, scenario } = runs[lines.length] ?? runs.at(-1)!;
+      reject(new Error(`${system}, ${scenario.title}: exit code ${code}\n${output}`));
     });
   });
 }
@@ -340,22 +366,24 @@ async function main(): Promise<void> {
     ],
   ];
   try {
-    for (const scenario of chosen) {
-      const systems = scenario.systems.filter(
-        (system) => (go || system !== 'go asynq') && (!asked || asked.includes(system)),
-      );
-      if (systems.length === 0) continue;
-      const runs = new Map<string, Measurement[]>(systems.map((system) => [system, []]));
-      for (let round = 0; round < rounds; round++) {
-        for (const system of systems) {
-          await redis.flushall();
-          runs.get(system)!.push(await measure(system, scenario, proxy?.port ?? port, go));
-        }
+    const runs = chosen.flatMap((scenario) => {
+      const systems = scenario.systems.filter((system) => (go || system !== GO) && (!asked || asked.includes(system)));
+      return Array.from({ length: rounds }, () => systems.map((system) => ({ system, scenario }))).flat();
+    });
+    const measured = new Map<Scenario, Map<string, Measurement[]>>();
+    for (const some of inProcesses(runs)) {
+      await redis.flushall();
+      const measurements = await measure(some, proxy?.port ?? port, go);
+      for (const [place, { system, scenario }] of some.entries()) {
+        const ofScenario = measured.get(scenario) ?? new Map<string, Measurement[]>();
+        measured.set(scenario, ofScenario.set(system, [...(ofScenario.get(system) ?? []), measurements[place]!]));
+        console.error(`measured: ${scenario.title}: ${system}`);
       }
-      const compared = runs.get(against) ?? runs.get(systems.at(-1)!)!;
+    }
+    for (const [scenario, ofSystems] of measured) {
+      const compared = ofSystems.get(against) ?? [...ofSystems.values()].at(-1)!;
       const reference = median(compared.map((run) => run.value));
-      for (const [system, measured] of runs) rows.push(row(system, scenario, measured, reference));
-      console.error(`measured: ${scenario.title}`);
+      for (const [system, some] of ofSystems) rows.push(row(system, scenario, some, reference));
     }
   } finally {
     redis.disconnect();

@@ -1,6 +1,6 @@
 /*
- * Runs one measurement in its own process: node run.js SYSTEM SCENARIO PORT COUNT CONCURRENCY WARM.
- * Prints one JSON line.
+ * Runs measurements, most often one, in its own process: node run.js PORT '[[SYSTEM, SCENARIO, COUNT, CONCURRENCY, WARM]]'.
+ * Prints one line of JSON for each.
  */
 import { Redis } from 'ioredis';
 import { ofLatencies } from './latency.js';
@@ -126,11 +126,11 @@ async function idleLatency(system: System, count: number): Promise<Measurement> 
 
 const someMilliseconds: Handle = () => new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 4));
 
-async function main(): Promise<void> {
-  const [name, scenario, ...numbers] = process.argv.slice(2) as [string, string, ...string[]];
-  const [port, count, concurrency, warm] = numbers.map(Number) as [number, number, number, number];
+type Arguments = [system: string, scenario: string, count: number, concurrency: number, warm: number];
+
+async function measure(port: number, [name, scenario, count, concurrency, warm]: Arguments): Promise<Measurement> {
   const load = measures.find(([kind]) => kind.test(scenario))?.[1];
-  if (load) return finish(await (await load())(name, scenario as never, port, count, concurrency, warm));
+  if (load) return (await load())(name, scenario as never, port, count, concurrency, warm);
   const system = await systems[name]!(port);
   const measured =
     scenario === 'enqueue'
@@ -139,12 +139,18 @@ async function main(): Promise<void> {
         ? await idleLatency(system, count)
         : await processAll(system, count, concurrency, warm, scenario === 'slow' ? someMilliseconds : () => undefined);
   await system.close();
-  finish(measured);
+  return measured;
 }
 
-function finish(measured: Measurement): never {
-  console.log(JSON.stringify(measured));
-  process.exit(0);
+async function flush(port: number): Promise<void> {
+  const redis = new Redis(port);
+  await redis.flushall();
+  redis.disconnect();
 }
 
-await main();
+const [, , port, list] = process.argv;
+for (const [place, one] of (JSON.parse(list!) as Arguments[]).entries()) {
+  if (place > 0) await flush(Number(port)); // who starts the process has done it for the first
+  console.log(JSON.stringify(await measure(Number(port), one)));
+}
+process.exit(0);

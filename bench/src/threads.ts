@@ -57,7 +57,7 @@ async function start(port: number, count: number) {
   const app = await NestFactory.createApplicationContext(BenchModule, { logger: ['warn', 'error'] });
   const client = app.get<AsynqClient>(AsynqClient);
   const { events } = app.get<AsynqServer>(AsynqServer);
-  return async (type: string, payloads: readonly unknown[]): Promise<number> => {
+  const run = async (type: string, payloads: readonly unknown[]): Promise<number> => {
     let left = payloads.length;
     const ended = new Promise<void>((resolve) => {
       const off = events.on('taskFinished', () => {
@@ -71,6 +71,7 @@ async function start(port: number, count: number) {
     await ended;
     return performance.now() - begun;
   };
+  return { run, close: () => app.close() };
 }
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
@@ -81,16 +82,18 @@ const median = (values: readonly number[]): number => values.toSorted((a, b) => 
  */
 export async function threads(system: string, kind: ThreadsKind, port: number, count: number): Promise<Measurement> {
   const threadCount = system === 'two threads' ? 2 : system === 'no thread' ? 0 : 1;
-  const run = await start(port, threadCount);
+  const { run, close } = await start(port, threadCount);
   if (kind === 'threads-cpu-latency') {
     const warm = Array.from({ length: 2 * threadCount }, () => 1_000_000);
     await run(CPU, warm);
     const times: number[] = [];
     for (let round = 0; round < count; round++) times.push(await run(CPU, [ROUNDS, ROUNDS]));
+    await close();
     return { value: median(times) };
   }
   const payloads = Array.from({ length: count }, (_, n) => ({ n, text: 'x'.repeat(80) }));
   await run(ECHO, payloads);
   const time = await run(ECHO, payloads);
+  await close();
   return { value: (time * 1_000) / count };
 }

@@ -25,7 +25,7 @@ const MODES = ['run', 'signal-latency', 'sleep'] as const;
 export type StepsKind = `steps-${(typeof MODES)[number]}`;
 
 const STEPS = 5;
-/** Workflows before the measured ones. */
+/** Workflows before the measured ones, at most as many as these. */
 const WARM = 200;
 const QUEUE = 'bench';
 
@@ -105,7 +105,7 @@ async function oursRun(port: number, workflows: number, atOnce: number, fsync: s
     await client.enqueueMany(Work, new Array<undefined>(count).fill(undefined));
     await all;
   };
-  await run(WARM);
+  await run(Math.min(WARM, workflows));
   const measured = await timed(workflows * STEPS, () => run(workflows));
   await app.close();
   await restore();
@@ -131,7 +131,7 @@ async function dbosRun(workflows: number, atOnce: number): Promise<Measurement> 
     };
     await Promise.all(Array.from({ length: atOnce }, one));
   };
-  await run(WARM);
+  await run(Math.min(WARM, workflows));
   const measured = await timed(workflows * STEPS, () => run(workflows));
   await DBOS.shutdown();
   return measured;

@@ -16,6 +16,7 @@ export type OutboxKind = 'outbox-add' | 'outbox-relay' | 'outbox-run' | 'outbox-
 const TASKS_PER_TRANSACTION = 10;
 const CONNECTIONS = 10;
 const CONCURRENCY = 100;
+/** Tasks before the measured ones, at most as many as these. */
 const WARM_TASKS = 2_000;
 
 /** Transactions of an application, on as many connections as a pool has by default. */
@@ -47,20 +48,32 @@ export async function measureOutbox(
   kind: OutboxKind,
   redisPort: number,
   count: number,
+  _atOnce: number,
+  asked: number,
 ): Promise<Measurement> {
   const pool = new pg.Pool({ ...settingsOf(Number(process.env['BENCH_POSTGRES_PORT'])), max: 2 * CONNECTIONS });
   pool.on('error', () => undefined);
   await pool.query('DROP SCHEMA IF EXISTS pgboss, graphile_worker CASCADE');
   await pool.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE TABLE orders (n int)');
   const system = await (await systems[name]!())(pool, redisPort);
-  await commit(pool, system, payloads(WARM_TASKS));
+  const warm = Math.min(WARM_TASKS, asked);
+  await commit(pool, system, payloads(warm));
   const measured =
-    kind === 'outbox-latency' ? await latency(pool, system, count) : await throughput(kind, pool, system, count);
+    kind === 'outbox-latency'
+      ? await latency(pool, system, count, warm)
+      : await throughput(kind, pool, system, count, warm);
   await system.close();
+  await pool.end();
   return measured;
 }
 
-async function throughput(kind: OutboxKind, pool: pg.Pool, system: OutboxSystem, count: number): Promise<Measurement> {
+async function throughput(
+  kind: OutboxKind,
+  pool: pg.Pool,
+  system: OutboxSystem,
+  count: number,
+  warm: number,
+): Promise<Measurement> {
   const add = (): Promise<void> => commit(pool, system, payloads(count));
   if (kind === 'outbox-add') return timed(count, add);
   if (kind === 'outbox-relay') {
@@ -75,16 +88,16 @@ async function throughput(kind: OutboxKind, pool: pg.Pool, system: OutboxSystem,
   const begun = new Promise<void>((resolve) => (begin = resolve));
   const finished = new Promise<void>((resolve) => (finish = resolve));
   await system.work(CONCURRENCY, () => {
-    if (++handled === WARM_TASKS) begin();
-    if (handled === WARM_TASKS + count) finish();
+    if (++handled === warm) begin();
+    if (handled === warm + count) finish();
   });
   await begun;
   return timed(count, () => finished);
 }
 
-async function latency(pool: pg.Pool, system: OutboxSystem, count: number): Promise<Measurement> {
+async function latency(pool: pg.Pool, system: OutboxSystem, count: number, warm: number): Promise<Measurement> {
   let started: (time: number) => void = () => undefined;
-  let left = WARM_TASKS;
+  let left = warm;
   await new Promise<void>((resolve) => {
     void system.work(CONCURRENCY, () => {
       if (--left === 0) resolve();
