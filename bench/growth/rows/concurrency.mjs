@@ -7,7 +7,7 @@ const LIMIT = 6;
 
 /** `TAKES=5,20` measures only handlers that sleep for so many milliseconds. */
 export async function measure(growth) {
-  const times = (process.env.TAKES ?? '1,5,20,100').split(',').map(Number);
+  const times = (process.env.TAKES ?? growth.size('1,5,20,100', '20')).split(',').map(Number);
   const trip = await roundTrip(growth);
   const texts = [];
   let holds = true;
@@ -42,7 +42,7 @@ async function roundTrip(growth) {
 async function run(growth, kind, takes) {
   await growth.client.flushall();
   const broker = growth.broker();
-  const [warm, seconds] = growth.size([3, 10], [0.5, 1]);
+  const [warm, seconds] = growth.size([3, 10], [0.2, 0.3]);
   const count = Math.ceil((LIMIT * 1000 * (warm + seconds + 2)) / takes);
   await growth.fill(broker, 'default', count, (index) => ({ payload: Buffer.from(`${index}`) }));
   const limit = { globalConcurrency: LIMIT };

@@ -30,7 +30,7 @@ async function idle(growth, groups, servers) {
   for (let count = 0; count < servers; count++) started.push(growth.server(options, { aggregators: [aggregator] }));
   for (const server of started) await server.start();
   await pause(growth.size(25_000, 100));
-  const seconds = growth.size(20, 1);
+  const seconds = growth.size(20, 0.1);
   const [calls, began] = [sum(await growth.calls()), await growth.redisTime()];
   await pause(seconds * 1000);
   const commands = (sum(await growth.calls()) - calls) / seconds;

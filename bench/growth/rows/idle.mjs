@@ -9,7 +9,7 @@ export async function measure(growth) {
   const handlers = [{ pattern: 'bench', handle: () => undefined }];
   for (let count = 0; count < servers; count++) await growth.server({ queues: names }, { handlers }).start();
   await pause(growth.size(60_000, 100)); // until the last standby sleeps
-  const seconds = growth.size(20, 1);
+  const seconds = growth.size(20, 0.1);
   const before = { commands: sum(await growth.calls()), time: await growth.redisTime() };
   await pause(seconds * 1000);
   const commands = (sum(await growth.calls()) - before.commands) / seconds;

@@ -24,7 +24,7 @@ async function idle(growth, count, queues, limits) {
   const server = growth.server({ queues: names }, { handlers });
   await server.start();
   await pause(growth.size(5_000, 100));
-  const seconds = growth.size(20, 1);
+  const seconds = growth.size(20, 0.1);
   const [calls, began] = [sum(await growth.calls()), await growth.redisTime()];
   await pause(seconds * 1000);
   const commands = (sum(await growth.calls()) - calls) / seconds;

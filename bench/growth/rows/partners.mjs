@@ -25,7 +25,7 @@ async function run(growth, keys, way) {
   const isFair = way === 'fairness';
   const broker = growth.broker();
   if (isFair) broker.fairQueues.add('default');
-  const [warm, seconds] = growth.size([5, 30], [1, 2]);
+  const [warm, seconds] = growth.size([5, 30], [0.5, 1]);
   const count = Math.ceil(keys * RATE.max * (warm + seconds + 3) * 1.05);
   await growth.fill(broker, 'default', count, (index) => {
     const key = index % keys;

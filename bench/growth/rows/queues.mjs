@@ -11,7 +11,7 @@ export async function measure(growth) {
     .server({ queues: names }, { handlers: [{ pattern: 'bench', handle: () => began(performance.now()) }] })
     .start();
   await pause(growth.size(45_000, 100)); // the first look at all of them
-  const seconds = growth.size(20, 1);
+  const seconds = growth.size(20, 0.1);
   const before = { commands: sum(await growth.calls()), time: await growth.redisTime() };
   await pause(seconds * 1000);
   const commands = (sum(await growth.calls()) - before.commands) / seconds;
