@@ -7,7 +7,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 const SETUPS: Readonly<Record<string, string[]>> = {
   e2e: ['sample/build.mjs'],
-  browser: ['test/browser/build-page.ts'],
+  browser: ['sample/build.mjs'],
   package: ['test/package/pack.ts'],
 };
 
@@ -39,8 +39,8 @@ const ALONE = [
 const ON_SERVERS = ['contract', 'redis', 'outbox', 'interop'];
 /** Those of them that look at what their process has open. */
 const SERVERS_ALONE = ['test/redis/{connection-kinds,connections,subscription,wake-source}.spec.ts'];
-/** Specs that need something built first. Those of browsers, and of the package, start when all others have. */
-const ON_BUILDS = ['e2e', 'browser', 'package'];
+/** Specs that need something built first. Those of browsers start when all others have. */
+const ON_BUILDS = ['package', 'e2e', 'browser'];
 const of = (suite: string): string => `test/${suite}/**/*.spec.ts`;
 
 /** In their order: what fails soon comes first. */

@@ -8,6 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = [
   'lib',
   'lua',
+  'scripts/bundle.mjs',
   'scripts/embed',
   'vite.web.config.ts',
   'sample/01-quickstart/src',

@@ -13,7 +13,7 @@ declare module 'vitest' {
   }
 }
 
-const NOT_SOURCE: ReadonlySet<string> = new Set(['.git', 'node_modules', 'dist']);
+const NOT_SOURCE: ReadonlySet<string> = new Set(['.git', 'node_modules', 'dist', 'bench', 'site']);
 
 /**
  * Builds and packs as publishing would, once for all specs of the project. In a copy: packing builds anew, and what
