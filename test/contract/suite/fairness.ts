@@ -233,6 +233,24 @@ export function exerciseFairness(it: DriverTest): void {
       expect(order).toEqual(order.toSorted((one, other) => Number(one.slice(2)) - Number(other.slice(2))));
     });
 
+    it('takes large tasks of a short line one after the other, with the limits of their key, and counts them', async ({
+      driver,
+    }) => {
+      beFair(driver);
+      const payload = Buffer.alloc(700_000);
+      const large = tasksOf('a', 4, { concurrency: 3, rate: 3, window: 1_600 });
+      await driver.enqueue(large.map(({ message }) => ({ message: { ...message, payload } })));
+      const taken: LeasedTask[] = [];
+      for (let call = 0; call < 6; call++) taken.push(...(await claim(driver, [])).tasks);
+      expect(ids(taken)).toEqual(['a-1', 'a-2', 'a-3']);
+      expect(await driver.broker.inspection.describeQueue('default')).toMatchObject({ pending: 1, active: 3 });
+      driver.clock.advance(1_700);
+      const last = await claim(driver, taken.map(done));
+      expect(ids(last.tasks)).toEqual(['a-4']);
+      const end = await claim(driver, last.tasks.map(done));
+      expect(end).toMatchObject({ tasks: [], backlog: 0, opensIn: 0 });
+    });
+
     it('frees the slots of a key when a dead server is recovered', async ({ driver }) => {
       beFair(driver);
       await driver.enqueue(tasksOf('a', 3, { concurrency: 1 }));
