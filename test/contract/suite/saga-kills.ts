@@ -23,8 +23,14 @@ const DEATHS: readonly Death[] = ['after', 'before'];
 /** What is done outside, in its order. */
 const EFFECTS = ['capture', 'invoice', 'reserve', 'undo reserve', 'undo capture'];
 
+/** Handlers of the types `saga`, whose steps are undone, and `invoice`. */
+export interface SagaHandlers {
+  handle(task: TaskContext): Promise<void>;
+  invoice(task: TaskContext): void;
+}
+
 /** A saga that fails for good at its end, and what it has done outside. */
-class Saga {
+class Saga implements SagaHandlers {
   readonly effects: string[] = [];
   private fails = 1;
 
@@ -49,8 +55,18 @@ class Saga {
   }
 }
 
-/** What a server does with the next task of a queue. Returns whether there was one. */
-async function work(driver: Driver, session: LinkSession, saga: Saga, queue: string): Promise<boolean> {
+/**
+ * What a server does with the next task of a queue. Returns whether there was one.
+ *
+ * @param times how often whatever goes between the queues comes
+ */
+export async function work(
+  driver: Driver,
+  session: LinkSession,
+  saga: SagaHandlers,
+  queue: string,
+  times = 2,
+): Promise<boolean> {
   const { broker } = driver;
   const reply = session.took(await driver.exchange([], 1, queue));
   const [leased] = reply.tasks;
@@ -72,7 +88,8 @@ async function work(driver: Driver, session: LinkSession, saga: Saga, queue: str
     contexts: undefined,
   };
   const saved: SingleHandlerEntry = { pattern: 'saga', handle: (task) => saga.handle(task), steps: {} };
-  const entry = queue === 'other' ? { pattern: 'invoice', handle: () => saga.invoice() } : withSteps(saved);
+  const invoice: SingleHandlerEntry = { pattern: 'invoice', handle: async (task) => saga.invoice(task) };
+  const entry = leased.message.type === 'invoice' ? invoice : withSteps(saved);
   const mux = new Mux([entry]);
   const history = new AttemptHistory({ clock, server: 'host:1:id', most: 10 });
   const verdicts = new Verdicts({ clock, events, mux, services, history, hooks: new Hooks({}, events), maxCrashes: 3 });
@@ -86,7 +103,7 @@ async function work(driver: Driver, session: LinkSession, saga: Saga, queue: str
     verdict = verdicts.failure(task, error);
   }
   session.took(await driver.exchange([verdict.settlement], 0, queue));
-  await session.relay(2); // whatever goes between the queues comes twice
+  await session.relay(times);
   return true;
 }
 
