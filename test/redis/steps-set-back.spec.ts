@@ -95,7 +95,7 @@ class Loss {
     await redis.flushall();
     for (const [key, bytes] of this.before) await redis.restore(key, 0, bytes);
     await redis.sadd('asynq:queues', QUEUES); // as servers do
-    await redis.client('KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     await expect.poll(() => this.isBack(), { interval: 5 }).toBe(true);
   }
 

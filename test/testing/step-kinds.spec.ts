@@ -820,6 +820,12 @@ describe('options of steps', () => {
     });
     await tester.advance('1m');
     expect(await lastErr(info)).toContain('has steps of version 1 of its handler, which is of version 2 now');
+    workers.work['x'] = async (steps) => {
+      for (const name of ['a', 'b']) await steps.run(name, () => workers.log.push(name)).catch(() => undefined);
+    };
+    expect(await tester.advance('1m')).toMatchObject({ retry: 1, total: 1 });
+    expect(await lastErr(info)).toContain('has steps of version 1 of its handler, which is of version 2 now');
+    expect(workers.log).toEqual([]);
   });
 
   it.each<[object, string]>([

@@ -143,9 +143,9 @@ export class StepRecords {
    * @throws StepsChangedError when a step before it did not fit
    */
   takeTurn(step: Step): boolean {
-    if (this.onChange === 'continue') return true;
     const { checkpoints, places, unasked, isUndoing } = this.known!;
     if (this.refused && !isUndoing) throw this.refused;
+    if (this.onChange === 'continue') return true;
     const [first] = unasked;
     if (checkpoints.has(step.name)) {
       if (first?.name !== step.name) return false;
@@ -307,10 +307,11 @@ export class StepRecords {
     if (this.options.options.onOtherVersion !== 'fail') return;
     const other = [...this.known!.checkpoints.values()].find(({ v = 1 }) => v !== this.version);
     if (!other) return;
-    throw new StepsChangedError(
+    this.refused = new StepsChangedError(
       `${this.options.label} has steps of version ${other.v ?? 1} of its handler, which is of version ${this.version} now ` +
         "and has onOtherVersion: 'fail'",
     );
+    throw this.refused;
   }
 
   private decode(name: string, bytes: Buffer): Checkpoint {
