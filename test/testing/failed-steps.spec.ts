@@ -198,6 +198,36 @@ describe('a compensation that always throws', () => {
   });
 });
 
+describe('a compensation', () => {
+  it.each<[string, (steps: TaskSteps) => Promise<unknown>]>([
+    ['run', (steps) => steps.run('bank', () => 1)],
+    ['sleep', (steps) => steps.sleep('bank', '1h')],
+    ['call', (steps) => steps.call('bank', Pack, 1)],
+  ])(
+    'can have no step: %s; its task is archived at once, and undone once it is run by hand after a fix',
+    async (_, undo) => {
+      const { tester, asynq, workers, inspector, lastErr } = app;
+      let isBroken = true;
+      workers.work['x'] = async (steps) => {
+        await steps.run('capture', workers.note('capture'), {
+          undo: () => (isBroken ? undo(steps) : workers.note('undo capture')()),
+        });
+        fail('no parcel');
+      };
+      const info = await asynq.enqueue(Work, 'x', { maxRetry: 0 });
+      expect(await tester.drain()).toMatchObject({ suspended: 1, archived: 1, total: 2 });
+      expect(await lastErr(info)).toMatch(
+        /^step "bank" is in the compensation of step "capture", which can have no steps; not all its steps are undone/,
+      );
+      isBroken = false;
+      await inspector.runTask(info.queue, info.id);
+      await tester.drain();
+      expect(workers.log).toEqual(['capture', 'undo capture']);
+      expect(await lastErr(info)).toBe('no parcel; undone: capture');
+    },
+  );
+});
+
 describe('a step of which nothing can be stored', () => {
   it.each<[string, 'read' | 'write' | 'call']>([
     ['its records cannot be read', 'read'],

@@ -369,7 +369,9 @@ describe('compensations', () => {
       return steps.run('capture', () => 1, { undo: () => workers.log.push('undo capture') });
     };
     await tester.drain();
-    expect(await lastErr(info)).toContain('cannot be undone: its handler does not ask for "reserve" any more');
+    expect(await lastErr(info)).toContain(
+      'cannot be undone: its handler does not ask any more, with an undo, for "reserve"',
+    );
     workers.work['saga'] = original;
     await tester.advance('1h');
     expect(workers.log).toEqual(LOG);

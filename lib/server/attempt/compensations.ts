@@ -68,7 +68,9 @@ export class Compensations {
     if (!record.over) {
       const lost = this.notGiven(checkpoints);
       if (lost.length > 0) {
-        throw new StepsChangedError(`${label} cannot be undone: its handler does not ask for ${quoted(lost)} any more`);
+        throw new StepsChangedError(
+          `${label} cannot be undone: its handler does not ask any more, with an undo, for ${quoted(lost)}`,
+        );
       }
       for (const compensation of backwards) {
         if (!checkpoints.has(UNDO_PREFIX + compensation.step.name)) await this.undo(compensation);

@@ -169,6 +169,11 @@ export class HandlerSteps implements TaskSteps, HandlerCall {
     const outer = surroundingStep();
     if (outer !== undefined)
       throw new InvalidStepError(`step "${given}" is in step "${outer}"; call it after that one`);
+    const { current } = this.compensations;
+    if (current !== undefined)
+      throw new InvalidStepError(
+        `step "${given}" is in the compensation of step "${current}", which can have no steps`,
+      );
     if (this.work.isSealed) throw new TaskSuspended(this.work.suspension?.step ?? given);
     const base = requireName(given);
     const occurrence = (this.occurrences.get(base) ?? 0) + 1;
