@@ -10,8 +10,14 @@ import { playUntilDeath, requeueExpired } from '../mortal.js';
 const Approval = defineSignal<string>('approval');
 const NAMES = ['capture', 'row', 'row#2', 'side one', 'side two', 'ship'];
 
+/** A handler with steps, and what it has returned. */
+export interface SteppedHandler {
+  result: unknown;
+  handle(steps: TaskSteps): Promise<unknown>;
+}
+
 /** What a handler has done outside, and what it has returned. */
-class Effects {
+class Effects implements SteppedHandler {
   readonly done: string[] = [];
   result: unknown;
 
@@ -51,7 +57,7 @@ function stepsOf({ broker: { checkpoints, clock } }: Driver, task: LeasedTask): 
 }
 
 /** What a server does with the next task. Returns whether there was one. */
-async function work(driver: Driver, effects: Effects): Promise<boolean> {
+export async function workOnSteps(driver: Driver, effects: SteppedHandler): Promise<boolean> {
   const [task] = await driver.take();
   if (!task) return false;
   const steps = stepsOf(driver, task);
@@ -71,7 +77,7 @@ async function finish(driver: Driver, effects: Effects): Promise<void> {
   for (let round = 0; round < 10; round++) {
     await requeueExpired(driver, ['default']);
     await driver.broker.maintenance.forward('default');
-    while (await work(driver, effects));
+    while (await workOnSteps(driver, effects));
   }
 }
 
@@ -83,12 +89,12 @@ export function exerciseCheckpointKills(it: DriverTest): void {
         const effects = new Effects();
         const id = await driver.add();
         const lived = await playUntilDeath(driver, calls, async (dying) => {
-          await work(dying, effects);
+          await workOnSteps(dying, effects);
           driver.clock.advance(60_000);
           await driver.broker.maintenance.forward('default');
-          await work(dying, effects);
+          await workOnSteps(dying, effects);
           await dying.broker.checkpoints.signal('default', id, Approval.name, Buffer.from('"anna"'));
-          await work(dying, effects);
+          await workOnSteps(dying, effects);
         });
         if (!lived) {
           await finish(driver, effects);

@@ -1,11 +1,13 @@
 import { describe, expect, onTestFinished } from 'vitest';
-import type { LeasedTask } from '../../../lib/broker/broker.js';
+import type { Broker, LeasedTask } from '../../../lib/broker/broker.js';
 import { AsynqClient } from '../../../lib/client/client.js';
 import type { Duration } from '../../../lib/duration.js';
-import { InvalidTaskError, TaskNotFoundError, TaskStateError } from '../../../lib/errors.js';
+import { InvalidTaskError, SignalTimeoutError, TaskNotFoundError, TaskStateError } from '../../../lib/errors.js';
 import { defineTask } from '../../../lib/task/definition.js';
 import { defineSignal } from '../../../lib/task/signal.js';
-import { archival, completion, type Driver, type DriverTest, done, retrial } from '../driver.js';
+import type { TaskSteps } from '../../../lib/task/steps.js';
+import { archival, completion, Driver, type DriverTest, done, retrial } from '../driver.js';
+import { type SteppedHandler, workOnSteps } from './checkpoint-kills.js';
 
 interface Order {
   readonly orderId: string;
@@ -17,6 +19,8 @@ const Once = defineTask<Order>('order', { key, once: '1d' });
 const Unique = defineTask<Order>('order', { key, unique: { for: '1d', by: 'key' } });
 const Other = defineTask<Order>('mail', { key, once: '1d' });
 const Approval = defineSignal<{ by: string }>('approval');
+/** The same, with another type. */
+const Text = defineSignal<string>(Approval.name);
 const Refusal = defineSignal<{ by: string }>('refusal');
 
 type Task = Pick<LeasedTask['lease'], 'queue' | 'id'>;
@@ -144,4 +148,58 @@ export function exerciseSignals(it: DriverTest): void {
       await expect(late).rejects.toThrow('cannot get the signal "approval": it has 1000 of them, the most');
     });
   });
+
+  it('a signal that comes when a wait times out, in whatever moment, is taken once', async ({ driver }) => {
+    const taken = new Set<string>();
+    for (let at = 1, isLast = false; !isLast; at++) {
+      const id = await driver.add();
+      const send = (payload: string) =>
+        driver.broker.checkpoints.signal('default', id, Approval.name, Buffer.from(JSON.stringify(payload)));
+      let made = 0;
+      const racing = new Driver(
+        { ...driver.world, broker: after(driver.broker, async () => void (++made === at && (await send('race')))) },
+        driver.clock,
+      );
+      const got: unknown[] = [];
+      const waits: SteppedHandler = {
+        result: undefined,
+        async handle(steps: TaskSteps) {
+          const first = steps.waitFor('first', Text, { timeout: '1m' }).catch((error: unknown) => {
+            if (error instanceof SignalTimeoutError) return 'timed out';
+            throw error;
+          });
+          got.push(await first);
+          return [await first, await steps.waitFor('second', Text, { timeout: '1d' })];
+        },
+      };
+      await workOnSteps(racing, waits);
+      driver.clock.advance(60_000);
+      await driver.broker.maintenance.forward('default');
+      while (await workOnSteps(racing, waits));
+      isLast = made < at;
+      await send('last');
+      await workOnSteps(driver, waits);
+      taken.add(String(waits.result));
+      expect(new Set(got).size, String(got)).toBe(1); // each call of the handler says the same
+      expect((await driver.queue()).tasks).toEqual({});
+    }
+    expect(taken).toEqual(new Set(['race,last', 'timed out,race', 'timed out,last']));
+  });
+}
+
+/** A broker after whose calls something happens. */
+function after(broker: Broker, onCall: () => Promise<void>): Broker {
+  const role = <T extends object>(target: T): T =>
+    new Proxy(target, {
+      get: (from, name) => {
+        const method = Reflect.get(from, name) as (...args: unknown[]) => unknown;
+        return async (...args: unknown[]) => {
+          const reply: unknown = await Reflect.apply(method, from, args);
+          await onCall();
+          return reply;
+        };
+      },
+    });
+  const roles = { checkpoints: role(broker.checkpoints), consumer: role(broker.consumer) };
+  return new Proxy(broker, { get: (from, name) => Reflect.get(roles, name) ?? Reflect.get(from, name) });
 }
