@@ -3,7 +3,7 @@ import { backoff } from '../async.js';
 import { SystemClock } from '../clock.js';
 import { Loop, type NextDelay } from '../loop.js';
 import { RowSender, type SenderDeps } from './sender.js';
-import type { EndedRow, OutboxStore, RowNotices, TakenRow } from './store.js';
+import type { EndedRow, OutboxStore, OwnedSender, RowNotices, TakenRow } from './store.js';
 
 /** Numbers that tests change. Times in milliseconds. */
 export interface RelayTuning {
@@ -148,7 +148,7 @@ export class OutboxRelay {
   /** One round: sends what is taken, ends it, takes more. Returns 0 when there is nothing more to do now. */
   private async advance(): Promise<number> {
     try {
-      this.sender ??= new RowSender(await this.store.takeSender(this.owner, this.tuning.lease), this.deps);
+      this.sender ??= this.senderOf(await this.store.takeSender(this.owner, this.tuning.lease));
       const taken = await this.exchange(this.sender);
       return taken + (await this.advanceOrdered());
     } catch (error) {
@@ -158,6 +158,10 @@ export class OutboxRelay {
     }
   }
 
+  private senderOf(owned: OwnedSender): RowSender {
+    return new RowSender(owned, this.deps, this.store);
+  }
+
   /** The same with ordered rows, while there are any, and no other relay has their sender. */
   private async advanceOrdered(): Promise<number> {
     const { store, owner } = this;
@@ -165,7 +169,7 @@ export class OutboxRelay {
       if (!(await store.hasOrdered())) return 0;
       const owned = await store.takeOrdered(owner, this.tuning.lease);
       if (!owned) return 0;
-      this.ordered = new RowSender(owned, this.deps);
+      this.ordered = this.senderOf(owned);
     }
     const sender = this.ordered;
     await sender.send();
@@ -252,7 +256,7 @@ export class OutboxRelay {
     for (;;) {
       const orphan = await this.store.takeOrphan(this.owner, this.tuning.lease);
       if (!orphan) return;
-      const sender = new RowSender(orphan, this.deps);
+      const sender = this.senderOf(orphan);
       for (let holdsBack = true; holdsBack;) {
         await sender.send();
         if (sender.isBehind) return void (await this.abandon(sender));

@@ -5,6 +5,7 @@ import { SenderAheadError } from '../broker/rows.js';
 import type { RepeatRequest } from '../broker/uniqueness.js';
 import { CALL_LIMITS, type CallLimits } from '../enqueue/requests.js';
 import { LinkedProducer } from '../enqueue/linked-producer.js';
+import { tasksBefore } from '../enqueue/linked-task.js';
 import { prepared, type PreparedTask } from '../enqueue/prepared-task.js';
 import type { EnqueueReply } from '../enqueue/producing.js';
 import { resultOf } from '../enqueue/enqueue-result.js';
@@ -12,7 +13,7 @@ import { AsynqError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
 import { hasLinks, repeats, requestOf, type RowRequest } from './row-codec.js';
-import type { EndedRow, OwnedSender, TakenRow } from './store.js';
+import type { EndedRow, OutboxStore, OwnedSender, TakenRow } from './store.js';
 
 export interface SenderDeps {
   readonly broker: Pick<Broker, 'rows' | 'links' | 'clock'>;
@@ -37,6 +38,12 @@ interface Stuck {
 /** The longest pause of a queue, in milliseconds. */
 const LONGEST_PAUSE_MS = 30_000;
 
+/** How long a task waits for that of another row, in milliseconds; then it is sent all the same, which mostly means that it is refused. */
+const LONGEST_WAIT_MS = 3_600_000;
+
+/** Tasks that the database is asked about at once. */
+const ASKED_AT_ONCE = 1_000;
+
 /** Rows that go into calls of their own. */
 type Kind = 'plain' | 'linked' | 'repeats';
 
@@ -60,6 +67,9 @@ export class RowSender {
   /** Queues of poisoned rows among those that have ended. */
   private readonly poisoned = new Set<string>();
 
+  /** Queues whose next task waits for that of another row, which has not ended; since when, by the clock's `elapsed`. */
+  private readonly awaiting = new Map<string, number>();
+
   /** The highest number of a row, if it is known. */
   private given: number | undefined;
   /** Redis has higher numbers of it: the database has lost what it knew, and would lose what is sent under the next numbers. */
@@ -68,6 +78,7 @@ export class RowSender {
   constructor(
     { id, number, rows }: OwnedSender,
     private readonly deps: SenderDeps,
+    private readonly store: Pick<OutboxStore, 'unsent'>,
   ) {
     this.id = id;
     this.given = number;
@@ -95,6 +106,7 @@ export class RowSender {
 
   /** Whether rows can be sent as soon as the database has what has ended. */
   get holdsBack(): boolean {
+    if (this.awaiting.size > 0 && this.ended.length > 0) return true;
     return [...this.poisoned].some((queue) => this.waiting.has(queue));
   }
 
@@ -103,6 +115,7 @@ export class RowSender {
     const { ended } = this;
     this.ended = [];
     this.poisoned.clear();
+    if (ended.length > 0) for (const queue of this.awaiting.keys()) this.stuck.delete(queue);
     return ended;
   }
 
@@ -131,21 +144,60 @@ export class RowSender {
   private async sendTo(queue: string): Promise<void> {
     const line = this.waiting.get(queue)!;
     try {
-      while (line.length > 0 && !this.poisoned.has(queue)) await this.sendSome(queue, line);
+      while (line.length > 0 && !this.poisoned.has(queue)) {
+        const some = firstOf(line, CALL_LIMITS);
+        const sendable = await this.sendable(some);
+        if (sendable.length === 0 && this.awaits(queue)) return this.pause(queue);
+        this.awaiting.delete(queue);
+        await this.sendSome(queue, line, sendable.length > 0 ? sendable : some);
+      }
       if (line.length === 0) this.waiting.delete(queue);
       this.stuck.delete(queue);
     } catch (error) {
       if (error instanceof SenderAheadError) this.isBehind = true;
-      const failures = (this.stuck.get(queue)?.failures ?? 0) + 1;
-      const pause = backoff(failures, { longest: LONGEST_PAUSE_MS });
-      this.stuck.set(queue, { failures, until: this.deps.broker.clock.elapsed() + pause });
+      this.pause(queue);
       this.deps.events.emit('rowsUnsent', { queue, rows: line.length, error });
     }
   }
 
+  /** Whether the next task of the queue may wait on for that of another row. */
+  private awaits(queue: string): boolean {
+    const now = this.deps.broker.clock.elapsed();
+    const since = this.awaiting.get(queue) ?? now;
+    this.awaiting.set(queue, since);
+    return now - since < LONGEST_WAIT_MS;
+  }
+
+  private pause(queue: string): void {
+    const failures = (this.stuck.get(queue)?.failures ?? 0) + 1;
+    const pause = backoff(failures, { longest: LONGEST_PAUSE_MS });
+    this.stuck.set(queue, { failures, until: this.deps.broker.clock.elapsed() + pause });
+  }
+
+  /**
+   * The first of these rows, up to one that waits for the task of a row that was written before and has not ended: Redis may not have
+   * that task yet.
+   */
+  private async sendable(some: ReadyRow[]): Promise<ReadyRow[]> {
+    const before = some.map(({ request }) => (kindOf(request) === 'linked' ? tasksBefore(request) : []));
+    const ids = [...new Set(before.flat().map(({ id }) => id))];
+    const unsent = new Map<string, number>();
+    for (let first = 0; first < ids.length; first += ASKED_AT_ONCE) {
+      const found = await this.store.unsent?.(ids.slice(first, first + ASKED_AT_ONCE));
+      for (const { id, queue, taskId } of found ?? []) {
+        const name = `${queue} ${taskId}`;
+        unsent.set(name, Math.min(id, unsent.get(name) ?? Infinity));
+      }
+    }
+    if (unsent.size === 0) return some;
+    const stop = some.findIndex(({ row }, index) =>
+      before[index]!.some(({ queue, id }) => (unsent.get(`${queue} ${id}`) ?? Infinity) < row.id),
+    );
+    return stop < 0 ? some : some.slice(0, stop);
+  }
+
   /** Sends the first rows of a line in one call, and removes them from it. */
-  private async sendSome(queue: string, line: ReadyRow[]): Promise<void> {
-    const some = firstOf(line, CALL_LIMITS);
+  private async sendSome(queue: string, line: ReadyRow[], some: ReadyRow[]): Promise<void> {
     let replies: readonly EnqueueReply[];
     try {
       replies = await this.call(queue, some);

@@ -21,6 +21,13 @@ export interface NewRow {
   readonly ordered?: boolean;
 }
 
+/** A row that has not ended. */
+export interface UnsentRow {
+  readonly id: number;
+  readonly queue: string;
+  readonly taskId: string;
+}
+
 /** A row that a sender has taken. */
 export interface TakenRow {
   readonly id: number;
@@ -98,6 +105,11 @@ export interface OutboxStore {
    * database does not know; needed when senders have a `number`.
    */
   abandon?(sender: string, owner: string): Promise<void>;
+  /**
+   * The rows of these tasks that have not ended, whoever has them: a task that waits for one is sent after it. Absent: it is refused if it
+   * comes first.
+   */
+  unsent?(taskIds: readonly string[]): Promise<readonly UnsentRow[]>;
   /** Whether there are rows to take, of those that are not ordered. */
   hasNew(except: readonly string[]): Promise<boolean>;
   /** Whether there are ordered rows that have not ended: to be taken, or of a relay that may be gone. */

@@ -101,6 +101,48 @@ describe('an outbox', () => {
     ]);
   });
 
+  it('brings a task that waits for another of its transaction after that one, whatever their queues', async () => {
+    const { app, tasks } = await boot();
+    await app.init();
+    const [asynq, outbox] = [app.get(AsynqClient), app.get(AsynqOutbox)];
+    await world.transaction((tx) =>
+      outbox.within(tx, async () => {
+        await asynq.enqueue('t', {});
+        const first = await asynq.enqueue(Mail, { n: 1 });
+        const second = await asynq.enqueue('second', {}, { after: first });
+        await asynq.enqueue('third', {}, { queue: 'mails', after: second });
+      }),
+    );
+    await outbox.drain();
+    expect(await world.sql(`SELECT type, state, error FROM asynq_outbox WHERE state = 'refused'`)).toEqual([]);
+    expect(tasks.waiting('second')).toHaveLength(1);
+    expect(tasks.waiting('third')).toHaveLength(1);
+    expect(await outbox.counts()).toMatchObject({ fresh: 0, taken: 0 });
+  });
+
+  it('lets a task wait for another of its transaction that another relay has taken, for an hour at most', async () => {
+    const { app, tasks } = await boot();
+    await app.init();
+    const [asynq, outbox] = [app.get(AsynqClient), app.get(AsynqOutbox)];
+    await world.transaction((tx) =>
+      outbox.within(tx, async () => {
+        const first = await asynq.enqueue(Mail, { n: 1 });
+        await asynq.enqueue('second', {}, { after: first });
+      }),
+    );
+    const { store } = world;
+    const { id: sender } = await store.takeSender('other', 30_000);
+    await store.exchange({ sender, owner: 'other', take: 1, ended: [], except: [] }, 30_000);
+    await outbox.drain();
+    expect(await outbox.counts()).toMatchObject({ fresh: 0, taken: 2 });
+    tasks.clock.advance(3_600_000);
+    await outbox.drain();
+    expect(await world.sql(`SELECT type, state FROM asynq_outbox ORDER BY id`)).toEqual([
+      { type: 'mail', state: 'taken' },
+      { type: 'second', state: 'refused' },
+    ]);
+  });
+
   it('knows when the work of a transaction is over: what comes later is enqueued at once', async () => {
     const { app, tasks } = await boot();
     await app.init();

@@ -94,6 +94,21 @@ describe.each(KINDS)('the store of $name', (kind) => {
     expect(await store.senders()).toMatchObject([{ owner: undefined, lease: 0 }]);
   });
 
+  it('finds the rows of tasks that have not ended, whoever has them', async () => {
+    const [taken, fresh, sent] = ['taken', 'fresh', 'sent'].map((id) => row('a', id));
+    await world.transaction((tx) => store.insert(tx, [taken!, sent!, fresh!]));
+    const { id: sender } = await store.takeSender('me', LEASE);
+    const rows = (await store.exchange({ sender, owner: 'me', take: 2, ...NONE }, LEASE))!;
+    const ended = [{ id: rows[1]!.id, state: 'sent' as const }];
+    await store.exchange({ sender, owner: 'me', take: 0, except: [], ended }, LEASE);
+    const found = await store.unsent!(['taken', 'sent', 'fresh', 'nobody']);
+    const [id, byTask] = [rows[0]!.id, found.toSorted((one, other) => one.id - other.id)];
+    expect(byTask).toMatchObject([
+      { id, queue: 'a', taskId: 'taken' },
+      { queue: 'a', taskId: 'fresh' },
+    ]);
+  });
+
   it('numbers rows of a sender ever higher, also when later ids are lower', async () => {
     await insert('late', 'a', 'a');
     const { id: sender } = await store.takeSender('me', LEASE);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type EndedRow, type EndState, type ExchangeRequest, type OwnedSender, type TakenRow } from '../store.js';
+import { type EndedRow, type EndState, type ExchangeRequest, type OwnedSender, type TakenRow, type UnsentRow } from '../store.js';
 import { only, type SqlRow, type Work } from './database.js';
 import { REMOVED } from './row-states.js';
 import { raw } from './statement.js';
@@ -71,6 +71,19 @@ export class RelayWork {
   hasNew(except: readonly string[]): Work<readonly SqlRow[]> {
     const { sql, rows } = this.tables;
     return only(sql`SELECT id FROM ${rows} WHERE state = 'new' AND queue NOT IN (${others(except)}) LIMIT 1`);
+  }
+
+  /** By state, as each has an index of its own. */
+  *unsent(taskIds: readonly string[]): Work<UnsentRow[]> {
+    const { sql, rows } = this.tables;
+    const found: UnsentRow[] = [];
+    for (const state of ['new', 'ordered', 'taken']) {
+      const some =
+        yield sql`SELECT id, queue, task_id FROM ${rows} WHERE state = '${raw(state)}' AND task_id IN (${taskIds})`;
+      for (const row of some)
+        found.push({ id: Number(row['id']), queue: String(row['queue']), taskId: String(row['task_id']) });
+    }
+    return found;
   }
 
   *abandon(sender: string, owner: string): Work<void> {

@@ -9,6 +9,7 @@ import type {
   PoisonedPage,
   PoisonedRow,
   TakenRow,
+  UnsentRow,
 } from '../store.js';
 import { only, type SqlDatabase, type Work } from './database.js';
 import { OperatorWork } from './operator-work.js';
@@ -92,6 +93,10 @@ export class SqlStore implements OutboxStore {
       const withNotice = last < rows.length ? undefined : dialect.withNotice?.(text, indexPrefix(name));
       await run({ text: withNotice ?? text, values });
     }
+  }
+
+  unsent(taskIds: readonly string[]): Promise<UnsentRow[]> {
+    return this.do(this.relay.unsent(taskIds));
   }
 
   takeSender(owner: string, lease: number): Promise<OwnedSender> {
