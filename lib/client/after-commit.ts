@@ -2,7 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { backoff } from '../async.js';
 import type { Clock, ClockTimer } from '../clock.js';
 import { type EnqueueResult, resultOf } from '../enqueue/enqueue-result.js';
+import type { LinkedRequest } from '../broker/links.js';
 import type { RepeatRequest } from '../broker/uniqueness.js';
+import { tasksBefore } from '../enqueue/linked-task.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 import { type EnqueueReply, Unacknowledged } from '../enqueue/producing.js';
 import { ClosedError } from '../errors.js';
@@ -39,6 +41,8 @@ export class AfterCommit {
   private readonly last = new Map<string, PreparedTask>();
   /** Tasks that a later commit stands for: sent again, they would take its place. */
   private readonly outdated = new WeakSet<PreparedTask>();
+  /** By queue and id, the last try to send a task, until Redis has it: what waits for this task is sent after it. */
+  private readonly tries = new Map<string, Promise<unknown>>();
   /** Leaves the transaction: what begins after its commit must not find it around itself. */
   private readonly outside = AsyncLocalStorage.snapshot();
 
@@ -57,7 +61,10 @@ export class AfterCommit {
   }
 
   private track(work: Promise<void>): Promise<void> {
-    const run = work.finally(() => this.running.delete(run));
+    const run = work.finally(() => {
+      this.running.delete(run);
+      if (this.running.size === 0) this.tries.clear();
+    });
     this.running.add(run);
     return run;
   }
@@ -103,7 +110,7 @@ export class AfterCommit {
   /** Returns the tasks that Redis may not have. @param again whether an earlier call may have stored them */
   private async send(committed: readonly PreparedTask[], again: boolean): Promise<Left | undefined> {
     const tasks = again ? committed.filter((task) => !this.outdated.has(task)) : committed;
-    const calls = await Promise.allSettled(tasks.map((task) => this.deps.send(task)));
+    const calls = await Promise.allSettled(tasks.map((task) => this.try(task)));
     const left: PreparedTask[] = [];
     let failure: unknown;
     calls.forEach((call, index) => {
@@ -116,6 +123,20 @@ export class AfterCommit {
       if (!this.outdated.has(task)) left.push(task);
     });
     return left.length === 0 ? undefined : { tasks: left, error: failure };
+  }
+
+  /** One that waits for a task which could not be sent fails with it, and is tried again. */
+  private try(task: PreparedTask): Promise<EnqueueReply> {
+    const { tries } = this;
+    const before = task.linked ? tasksBefore(task.request as LinkedRequest) : [];
+    const awaited = before.flatMap(({ queue, id }) => tries.get(`${queue} ${id}`) ?? []);
+    const sent = awaited.length === 0 ? this.deps.send(task) : Promise.all(awaited).then(() => this.deps.send(task));
+    const { queue, id } = task.request.message;
+    const name = `${queue} ${id}`;
+    tries.set(name, sent);
+    const forget = (): void => void (tries.get(name) === sent && tries.delete(name));
+    void sent.then(forget, () => undefined);
+    return sent;
   }
 
   /** What an earlier commit has under way with the same lock is not sent again. */

@@ -95,6 +95,23 @@ describe('tasks of a committed transaction', () => {
     expect([...lost, ...refused]).toEqual([]);
   });
 
+  it('are sent after those of the transaction that they wait for, whatever their queues', async () => {
+    const { client, clock, commit, faults, inspector, lost, refused } = setUp();
+    faults.set('enqueue', 'before');
+    const first = await client.enqueue('a', 1, { queue: 'other' });
+    const second = await client.enqueue('b', 1, { after: first });
+    await client.enqueue('c', 1, { queue: 'other', after: [first, second] });
+    await commit();
+    faults.clear();
+    for (let seconds = 0; seconds < 60; seconds += 5) {
+      clock.advance(5_000);
+      for (let turns = 0; turns < 5; turns++) await turn();
+    }
+    expect([...lost, ...refused]).toEqual([]);
+    expect((await inspector.listTasks('default', 'waiting')).tasks).toMatchObject([{ type: 'b' }]);
+    expect((await inspector.listTasks('other', 'waiting')).tasks).toMatchObject([{ type: 'c' }]);
+  });
+
   it('are reported when Redis refuses them', async () => {
     const { client, commit, refused, pending } = setUp();
     await client.enqueueMany('a', [1, 1], { unique: '1h' });

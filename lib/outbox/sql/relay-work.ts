@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { type EndedRow, type EndState, type ExchangeRequest, type OwnedSender, type TakenRow, type UnsentRow } from '../store.js';
+import {
+  type EndedRow,
+  type EndState,
+  type ExchangeRequest,
+  type OwnedSender,
+  type TakenRow,
+  type UnsentRow,
+} from '../store.js';
 import { only, type SqlRow, type Work } from './database.js';
 import { REMOVED } from './row-states.js';
 import { raw } from './statement.js';
