@@ -95,8 +95,8 @@ do
     call('DEL', key)
   end
 
-  -- A run needs the task of a step no more: it is deleted if nobody has claimed it (`unclaimed`) or if it is archived
-  -- (`archived`). After the latter it does not notify the run.
+  -- A run needs the task of a step no more: it is deleted if nobody has claimed it (`unclaimed`) and its steps are not being undone, or if it
+  -- is archived (`archived`). After the latter it does not notify the run.
   L.on.drop = function(body)
     local id = body.id
     local list, at, told = watchers_for(id, body.w)
@@ -111,7 +111,11 @@ do
       table.remove(list, at)
       L.write_watchers(id, list, told)
     end
-    local state = try('HGET', L.task_prefix .. id, 'state')
+    local stored = try('HMGET', L.task_prefix .. id, 'state', 'did:!undo')
+    local state, undo = stored[1], stored[2]
+    -- Its steps are being undone, as it has failed for good: that goes on.
+    local undoes = undo and not string.find(undo, '"over":true', 1, true)
+    if body.what == 'unclaimed' and undoes then return end
     if body.what == 'unclaimed' and UNCLAIMED[state] or body.what == 'archived' and state == 'archived' then
       delete_task(id, state, L.base .. state)
     end

@@ -46,6 +46,28 @@ function exerciseCancel(it: DriverTest): void {
     await session.expectNothingLeft();
   });
 
+  it.for(['default', 'other'])(
+    'by a cancellation lets a handler undo its steps to the end, in queue %s',
+    async (queue, { driver }) => {
+      const session = new RunSession(driver);
+      await session.start([step('a', { message: { queue } }), step('b', { after: ['a'] })]);
+      const { lease } = await driver.takeOne(queue);
+      const undo = { error: 'no', outcome: 'archive', at: 1 };
+      await driver.broker.checkpoints.write(lease, '!undo', Buffer.from(`${JSON.stringify(undo)}\n`));
+      await driver.exchange([{ kind: 'sleep', lease, wakeAt: driver.now + 60 }], 0, queue);
+      session.took(await session.workflows.cancel('default', 'wf:1', 'no longer wanted'));
+      await session.relay();
+      await session.keep();
+      expect(await session.states()).toEqual(['cancelled', 'a:ready b:cancelled']);
+      driver.clock.advance(60_000);
+      await driver.broker.maintenance.forward(queue);
+      await session.end(await driver.takeOne(queue), 'archive');
+      await session.relay();
+      expect(await session.states()).toEqual(['cancelled', 'a:cancelled b:cancelled']);
+      await session.expectNothingLeft();
+    },
+  );
+
   it('by a cancellation is the error of all that has not run', async ({ driver }) => {
     const session = new RunSession(driver);
     const later = { request: { processAt: driver.now + 60 } };

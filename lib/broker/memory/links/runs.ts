@@ -3,6 +3,7 @@ import type { Watcher } from '../../links.js';
 import { taskIdOfStep } from '../../workflows.js';
 import { sortedSetOf } from '../listing.js';
 import { type QueueStore, type TaskRecord, wellFormed } from '../queue-store.js';
+import { isBeingUndone } from '../settlements.js';
 import type { Bodies } from './bodies.js';
 import type { LinkEngine } from './engine.js';
 import { watchersOfMark } from './new-task.js';
@@ -183,7 +184,7 @@ const DELETABLE = { unclaimed: ['pending', 'scheduled', 'retry'], archived: ['ar
 function deleteTask(store: QueueStore, id: string, what: Bodies['drop']['what'], now: number): boolean {
   const record = store.tasks.get(id);
   const state = DELETABLE[what].find((one) => one === record?.state);
-  if (!record || !state) return false;
+  if (!record || !state || (what === 'unclaimed' && isBeingUndone(record))) return false;
   if (state === 'pending') store.pending.remove(id);
   else sortedSetOf(store, { state }).delete(id);
   store.tasks.delete(id);
