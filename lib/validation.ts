@@ -1,4 +1,4 @@
-import type { ErrorClass } from './errors.js';
+import { type ErrorClass, InvalidOptionError } from './errors.js';
 import type { ForeignNames } from './foreign-names.js';
 
 /** White space by Go's definition: with U+0085 and U+00A0 and without U+FEFF, unlike `trim()`. */
@@ -21,6 +21,18 @@ export function describe(value: unknown): string {
   if (value instanceof Promise) return 'a promise; await it first';
   if (typeof value === 'object' && value !== null) return 'an object';
   return String(value);
+}
+
+/**
+ * A class that the module makes was made without what it needs: somebody lists it under providers.
+ *
+ * @throws InvalidOptionError
+ */
+export function requireMade<T>(needed: T, name: string): T {
+  if (needed !== undefined && needed !== null) return needed;
+  throw new InvalidOptionError(
+    `${name} is made by AsynqModule: leave it out of providers, and import AsynqModule.forRoot there, or once with isGlobal: true`,
+  );
 }
 
 /** What to add to a message about a definition or class that is `undefined`, where it was to be imported. */

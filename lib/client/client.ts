@@ -21,7 +21,7 @@ import type { TaskInfo } from '../task/info.js';
 import type { Jsonify } from '../task/jsonify.js';
 import type { SignalDefinition } from '../task/signal.js';
 import { resolveQueueSettings, roomsOf } from '../task/queue-settings.js';
-import { rejectUnknownKeys, requireObject } from '../validation.js';
+import { rejectUnknownKeys, requireMade, requireObject } from '../validation.js';
 import type { StartOptions } from '../workflows/types.js';
 import type { Workflow } from '../workflows/workflow.js';
 import type { WorkflowRun } from '../workflows/workflow-run.js';
@@ -77,6 +77,7 @@ export class AsynqClient {
     options: AsynqClientOptions = {},
     private readonly hooks: ClientHooks = {},
   ) {
+    requireMade(broker, 'AsynqClient');
     requireObject(options, 'client options', InvalidOptionError);
     rejectUnknownKeys(options, ['codec', 'defaults', 'queues', 'acknowledge'], 'client option', InvalidOptionError);
     const { events } = hooks;

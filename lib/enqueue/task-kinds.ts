@@ -99,7 +99,7 @@ export class TaskKinds {
   private kindOfDefinition(task: TaskDefinition): TaskKind {
     if (typeof task !== 'object' || task === null) {
       throw new InvalidTaskError(
-        `a task must be a type name or a task definition, not ${describe(task)}${circleHint(task)}`,
+        `a task must be a type name or a task definition, not ${describe(task)}${circleHint(task) || methodHint(task)}`,
       );
     }
     let kind = this.kinds.get(task);
@@ -171,3 +171,8 @@ function limitKeyCheck(type: string, codec: PayloadCodec, limits: TaskLimits | u
   const limitBy = (payload: unknown) => limits.limitBy!(payload);
   return (bytes) => void limitKeyOf(limitBy, codec.decode(bytes ?? NO_PAYLOAD), type, InvalidTaskError);
 }
+
+const methodHint = (task: unknown): string =>
+  typeof task === 'function'
+    ? '; to enqueue by a class and its method inject it: @InjectTasks(Emails) emails: TasksOf<Emails>'
+    : '';

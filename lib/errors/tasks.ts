@@ -30,7 +30,11 @@ export class DuplicateTaskError extends AsynqError {
     const other = holder
       ? `task "${holder.id}" of type "${type}", which is ${holder.state ?? 'over'},`
       : `another of type "${type}" with the same payload`;
-    super(`task already exists: ${other} holds the unique lock in queue "${queue}"`, others);
+    super(
+      `task already exists: ${other} holds the unique lock in queue "${queue}"; to get that task instead of this error give ` +
+        "unique: { for, onDuplicate: 'existing' }",
+      others,
+    );
     this.holder = holder;
   }
 }
@@ -39,7 +43,11 @@ export class DuplicateTaskError extends AsynqError {
 export class TaskIdConflictError extends AsynqError {
   readonly code = 'ASYNQ_TASK_ID_CONFLICT';
   constructor({ id, queue }: RefusedTask, options?: ErrorOptions) {
-    super(`task ID conflicts with another task: queue "${queue}" has one with id "${id}", in whatever state`, options);
+    super(
+      `task ID conflicts with another task: queue "${queue}" has one with id "${id}", in whatever state; to get that task ` +
+        "instead of this error give key and once: '1d' in place of taskId",
+      options,
+    );
   }
 }
 

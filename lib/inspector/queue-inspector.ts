@@ -1,7 +1,7 @@
 import type { GroupSize, RedisInfo } from '../broker/inspection.js';
 import { InvalidOptionError } from '../errors.js';
 import { Relay } from '../links/relay.js';
-import { requireNonBlank } from '../validation.js';
+import { requireMade, requireNonBlank } from '../validation.js';
 import { type DeleteQueueOptions, deleteQueue } from './delete-queue.js';
 import { type FairKeyList, type FairKeyListOptions, listFairKeys } from './fair-keys.js';
 import { readHistory } from './history.js';
@@ -17,7 +17,7 @@ export abstract class QueueInspector {
   /** @param relay carries what actions cause for linked tasks; the module passes that of its connection */
   constructor(
     protected readonly broker: InspectorBroker,
-    protected readonly relay: Pick<Relay, 'carry'> = new Relay(broker.links),
+    protected readonly relay: Pick<Relay, 'carry'> = new Relay(requireMade(broker, 'AsynqInspector').links),
   ) {}
 
   /** The names of all queues that ever had a task, unsorted. */

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import type { AsynqEventMap, AsynqEventName, TaskRef } from '../events/events.js';
 import type { AsynqLogger } from '../logger.js';
 import { printableStack, shortened } from '../printable.js';
@@ -14,7 +15,8 @@ export const at = (time: Date | undefined): string => (time ? `at ${time.toISOSt
 
 export function errorText(error: unknown): string {
   try {
-    return shortened(error instanceof Error ? String(error.message) || error.name : String(error));
+    if (error instanceof Error) return shortened(String(error.message) || error.name);
+    return shortened(typeof error === 'string' ? error : inspect(error, { depth: 2, breakLength: Infinity }));
   } catch {
     return 'an error that cannot be shown';
   }

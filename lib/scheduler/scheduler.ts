@@ -12,7 +12,7 @@ import type { PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
 import type { Tracing } from '../tracing/tracing.js';
-import { describe, requireFunction } from '../validation.js';
+import { describe, requireFunction, requireMade } from '../validation.js';
 import { Entry, type EntryDefinition } from './entry.js';
 import { deriveId } from './entry-id.js';
 import { optionTexts } from './option-texts.js';
@@ -71,6 +71,7 @@ export class AsynqScheduler {
     private readonly events: AsynqEvents,
     private readonly settings: SchedulerSettings = {},
   ) {
+    requireMade(broker, 'AsynqScheduler');
     const { codec, defaults, relay = new Relay(broker.links, events) } = settings;
     this.relay = relay;
     this.clock = new PacedClock(broker.clock);

@@ -163,7 +163,7 @@ export function resolveServerOptions(options: ServerOptions = {}): ResolvedServe
     strictPriority: checkBoolean(options.strictPriority ?? false, 'strictPriority'),
     taskCheckInterval: checkInterval(options, 'taskCheckInterval'),
     delayedTaskCheckInterval: checkInterval(options, 'delayedTaskCheckInterval'),
-    shutdownTimeout: checkInterval(options, 'shutdownTimeout', true),
+    shutdownTimeout: checkShutdownTimeout(options),
     drainSignal: checkDrainSignal(options.drainSignal),
     retryDelay: checkFunction(options.retryDelay, 'retryDelay'),
     isFailure: checkFunction(options.isFailure, 'isFailure'),
@@ -236,6 +236,15 @@ function checkInterval(options: ServerOptions, name: IntervalName, orZero = fals
   const milliseconds = parseDuration(options[name] ?? DEFAULTS[name], name);
   if (milliseconds > 0 || (orZero && milliseconds === 0)) return milliseconds;
   throw new InvalidOptionError(`${name} must be ${orZero ? 'zero or more' : 'more than zero'}, not ${options[name]}`);
+}
+
+/** A small number most likely counts seconds. */
+function checkShutdownTimeout(options: ServerOptions): number {
+  const { shutdownTimeout: given } = options;
+  if (typeof given !== 'number' || given <= 0 || given >= 1000) return checkInterval(options, 'shutdownTimeout', true);
+  throw new InvalidOptionError(
+    `shutdownTimeout: ${given} is ${given} milliseconds; give '${given}s' for seconds, or '${given}ms'`,
+  );
 }
 
 function checkFunction<F>(value: F | undefined, name: string): F | undefined {

@@ -14,15 +14,17 @@ const MAX_VALUES = 1_000;
 /**
  * Finds the first value of a payload that is another one, or gone, after JSON. What throws is not looked for.
  *
- * @param dates whether a Date is one, too: the types of a definition say that it becomes text
+ * @param untyped whether a Date is one, too, and text with the JSON of an object: the types of a definition say that they are text
  */
-export function findJsonLoss(payload: unknown, dates: boolean): JsonLoss | undefined {
+export function findJsonLoss(payload: unknown, untyped: boolean): JsonLoss | undefined {
   if (ArrayBuffer.isView(payload) || types.isAnyArrayBuffer(payload)) return undefined;
+  if (typeof payload === 'string')
+    return untyped && isJsonOfObject(payload) ? { path: '$', what: JSON_TEXT } : undefined;
   const found = new Set<object>();
   let left = MAX_VALUES;
   const search = (value: unknown, path: string, inArray: boolean): JsonLoss | undefined => {
     if (--left < 0) return undefined;
-    const what = lossOf(value, inArray, dates);
+    const what = lossOf(value, inArray, untyped);
     if (what !== undefined) return { path, what };
     if (typeof value !== 'object' || value === null || found.has(value) || hasToJson(value)) return undefined;
     found.add(value);
@@ -33,6 +35,18 @@ export function findJsonLoss(payload: unknown, dates: boolean): JsonLoss | undef
     return undefined;
   };
   return search(payload, '$', false);
+}
+
+const JSON_TEXT = 'JSON as text, which stays text: give the object itself';
+
+function isJsonOfObject(text: string): boolean {
+  if (!/^\s*[{[]/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function lossOf(value: unknown, inArray: boolean, dates: boolean): string | undefined {

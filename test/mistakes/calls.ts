@@ -91,6 +91,7 @@ export const PAYLOADS: readonly Mistake[] = [
   mistake('`enqueue(Mail)`, where two files import each other', () =>
     call((client) => client.enqueue(undefined as never)),
   ),
+  mistake('`enqueue(Emails)`, a class', () => call((client) => client.enqueue(class Emails {} as never))),
   mistake("`enqueue('')`", () => call((client) => client.enqueue(''))),
   mistake("`enqueueMany('mail', data)`", () => call((client) => client.enqueueMany('mail', {} as never))),
   payload('{ id: 1n }', () => ({ id: 1n })),
@@ -98,6 +99,18 @@ export const PAYLOADS: readonly Mistake[] = [
   payload('loadUser()', () => Promise.resolve({})),
   payload('() => data', () => () => ({})),
   mistake('a payload of 6 MiB', () => call((client) => client.enqueue('mail', 'x'.repeat(6 << 20)))),
+  mistake("a second `enqueue('mail', data, { unique: '1h' })`", () =>
+    call(async (client) => {
+      await client.enqueue('mail', {}, { taskId: 'a', unique: '1h' });
+      await client.enqueue('mail', {}, { unique: '1h' });
+    }),
+  ),
+  mistake("a second `enqueue('mail', data, { taskId: 'a' })`", () =>
+    call(async (client) => {
+      await client.enqueue('mail', {}, { taskId: 'a' });
+      await client.enqueue('mail', {}, { taskId: 'a' });
+    }),
+  ),
   mistake("`signal({ queue: 'default', id: 'gone' }, Paid)`", () =>
     call((client) => client.signal({ queue: 'default', id: 'gone' }, defineSignal('paid'))),
   ),

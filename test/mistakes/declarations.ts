@@ -1,5 +1,6 @@
 import { Injectable, Module, UseGuards } from '@nestjs/common';
 import {
+  AsynqClient,
   AsynqModule,
   type AsynqModuleOptions,
   defineTask,
@@ -8,6 +9,8 @@ import {
   Payload,
   PeriodicTask,
   TaskAggregator,
+  type TaskContext,
+  TaskCtx,
   TaskHandler,
 } from 'nestjs-asynq';
 import { boot, mistake, type Mistake, refusal } from './mistake.js';
@@ -50,6 +53,10 @@ export const MODULE: readonly Mistake[] = [
   option("{ connection, server: { concurrency: '10' } }", { server: { concurrency: '10' } }),
   option('{ connection, server: { queues: [] } }', { server: { queues: [] } }),
   option("{ connection, server: { shutdownTimeout: '30' } }", { server: { shutdownTimeout: '30' } }),
+  option('{ connection, server: { shutdownTimeout: 30 } }', { server: { shutdownTimeout: 30 } }),
+  option('{ connection: { url: undefined } }', { connection: { url: undefined } }),
+  option('{ connection: config.redis() }, a promise', { connection: Promise.resolve('memory') }),
+  mistake('`providers: [AsynqClient]`', () => boot({}, { providers: [AsynqClient] })),
   option('{ connection, server: { lockDuration: 30000 } }', { server: { lockDuration: 30_000 } }),
   option('{ connection, defaults: { attempts: 3 } }', { defaults: { attempts: 3 } }),
   mistake('`forRootAsync({ useFactory, connection })`', () =>
@@ -98,6 +105,22 @@ export const HANDLERS: readonly Mistake[] = [
       return Other;
     }),
   ),
+  mistake('`@TaskHandler(Mail) send(@Payload() mail, task)`', () => {
+    @Injectable()
+    class Half {
+      @TaskHandler('mail')
+      send(@Payload() _mail: unknown, _task: TaskContext): void {}
+    }
+    return boot({}, { providers: [Half] });
+  }),
+  mistake('`@TaskHandler(Mail) send(mail, @TaskCtx() task)`', () => {
+    @Injectable()
+    class Half {
+      @TaskHandler('mail')
+      send(_mail: unknown, @TaskCtx() _task: TaskContext): void {}
+    }
+    return boot({}, { providers: [Half] });
+  }),
   mistake("two methods with `@TaskHandler('mail')`", () => {
     @Injectable()
     class Letters {

@@ -89,7 +89,7 @@ export async function logged(
   const record = (message: unknown): void => void warnings.push(String(message));
   const imports = [AsynqModule.forRoot({ connection: 'memory', ...options }), ...(metadata.imports ?? [])];
   const app = await Test.createTestingModule({ ...metadata, imports })
-    .setLogger({ ...NOTHING, warn: record, log: record })
+    .setLogger({ ...NOTHING, error: record, warn: record, log: record })
     .overrideProvider(ASYNQ_BROKER)
     .useValue(broker)
     .compile();

@@ -8,7 +8,15 @@ import {
   type PipeTransform,
 } from '@nestjs/common';
 import { APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
-import { defineTask, Payload, type TaskContext, TaskCtx, TaskHandler } from 'nestjs-asynq';
+import {
+  defineTask,
+  Payload,
+  type ServerOptions,
+  SkipRetry,
+  type TaskContext,
+  TaskCtx,
+  TaskHandler,
+} from 'nestjs-asynq';
 import { declaredClasses } from '../../lib/nest/decorators/handler-method.js';
 import { failure, logged, mistake, type Mistake } from './mistake.js';
 
@@ -45,6 +53,17 @@ const global = (provide: string, useClass: new () => object, name: string): Mist
     failure('mail:welcome', { userId: 1 }, { providers: [Mails, { provide, useClass }] }),
   );
 
+function throwing(thrown: unknown): new () => object {
+  @Injectable()
+  class Throws {
+    @TaskHandler('mail:welcome')
+    send(): void {
+      throw thrown as Error;
+    }
+  }
+  return Throws;
+}
+
 /** What a task fails with. */
 export const FAILURES: readonly Mistake[] = [
   mistake("`enqueue('mail:wellcome', data)`", () => failure('mail:wellcome', {}, { providers: [Mails] })),
@@ -55,6 +74,9 @@ export const FAILURES: readonly Mistake[] = [
   mistake('a payload that another program wrote, and that is no JSON', () =>
     failure('mail:welcome', Buffer.from('{ to'), { providers: [Mails] }),
   ),
+  mistake('`throw SkipRetry`', () => failure('mail:welcome', {}, { providers: [throwing(SkipRetry)] })),
+  mistake('`throw undefined`', () => failure('mail:welcome', {}, { providers: [throwing(undefined)] })),
+  mistake('`throw { status: 500 }`', () => failure('mail:welcome', {}, { providers: [throwing({ status: 500 })] })),
   mistake('`task.progress(25)`', () => {
     @Injectable()
     class Percent {
@@ -95,6 +117,11 @@ async function withoutSignalHandlers(says: () => Promise<string>): Promise<strin
     for (const listener of listeners) process.on('SIGTERM', listener);
   }
 }
+
+const asyncHook = (hook: object): Promise<string> =>
+  logged('hookFailed', { providers: [throwing(new Error())] }, { server: hook as ServerOptions }, ({ client }) =>
+    client.enqueue('mail:welcome', {}),
+  );
 
 /** What is in the log, right after the start or a few seconds later. */
 export const LOG: readonly Mistake[] = [
@@ -149,6 +176,8 @@ export const LOG: readonly Mistake[] = [
       client.enqueue('mail:bye', { userId: 7 }),
     );
   }),
+  mistake('`isFailure: async (error) => …`', () => asyncHook({ isFailure: async () => false })),
+  mistake('`retryDelay: async () => 1000`', () => asyncHook({ retryDelay: async () => 1000 })),
   mistake('no `app.enableShutdownHooks()`', () =>
     withoutSignalHandlers(() => logged('shutdownHooksMissing', { providers: [Mails] })),
   ),
@@ -156,6 +185,7 @@ export const LOG: readonly Mistake[] = [
     ['{ rates: new Map() }', { rates: new Map() }],
     ['{ at: new Date() }', { at: new Date(0) }],
     ['{ total: NaN }', { total: NaN }],
+    ['JSON.stringify(data)', '{ "userId": 7 }'],
     ['{ error }', { error: new Error() }],
     ['{ photo: new Uint8Array(9) }', { photo: new Uint8Array(9) }],
     ['{ done: () => {} }', { done: () => undefined }],

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { Injectable, Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
@@ -345,8 +346,19 @@ describe('the log', () => {
 
   test('copes with errors that cannot be shown', () => {
     const { events, lines } = recorded();
-    events.emit('hookFailed', { hook: 'onError', error: Object.create(null) });
-    expect(lines).toEqual([['error', 'onError threw and was ignored: an error that cannot be shown']]);
+    const trap = (): never => {
+      throw new Error('trap');
+    };
+    const unreadable = Object.defineProperty({}, inspect.custom, { value: trap });
+    for (const error of [unreadable, Object.create(null), { status: 500 }, undefined]) {
+      events.emit('hookFailed', { hook: 'onError', error });
+    }
+    expect(lines.map(([, line]) => line)).toEqual([
+      'onError threw and was ignored: an error that cannot be shown',
+      'onError threw and was ignored: [Object: null prototype] {}',
+      'onError threw and was ignored: { status: 500 }',
+      'onError threw and was ignored: undefined',
+    ]);
   });
 });
 

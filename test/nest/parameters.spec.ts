@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import {
   createParamDecorator,
   Injectable,
@@ -261,4 +262,19 @@ describe('results', () => {
     await tasks.work('piped', { n: 1 }, { retention: '1h' });
     expect(tasks.completed()[0]?.result?.toString()).toBe('4');
   });
+});
+
+test('a TaskContext that is logged shows the task, and not what it is made with', async () => {
+  @Injectable()
+  class Logs {
+    @TaskHandler('logs')
+    run(_payload: unknown, task: TaskContext) {
+      return inspect(task);
+    }
+  }
+  const { tasks } = await testApp({ providers: [Logs] });
+  const { result, task } = await tasks.work('logs');
+  expect(result).toMatch(/^TaskContext \{\s+id: '/);
+  expect(result).toContain(task.id);
+  expect(result).not.toContain('services');
 });

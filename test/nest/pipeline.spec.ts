@@ -265,6 +265,34 @@ describe('results', () => {
     expect(trace).toEqual([]);
   });
 
+  test.each([false, true])('a SkipRetry that is returned counts as thrown (piped: %s)', async (piped) => {
+    @Injectable()
+    class Returning {
+      @TaskHandler('at-once')
+      atOnce() {
+        return new SkipRetry('no more');
+      }
+      @TaskHandler('later')
+      async later() {
+        return new SkipRetry('no more');
+      }
+      @TaskHandler('observable-order')
+      observable() {
+        return of(new SkipRetry('no more'));
+      }
+      @TaskHandler('other')
+      other() {
+        return new Error('a result like others');
+      }
+    }
+    const providers = piped ? [Returning, { provide: APP_GUARD, useValue: guard('app guard') }] : [Returning];
+    const { tasks } = await testApp({ providers });
+    for (const type of ['at-once', 'later', 'observable-order']) {
+      expect(await tasks.work(type)).toMatchObject({ outcome: 'archived', error: { message: 'no more' } });
+    }
+    expect(await tasks.work('other')).toMatchObject({ outcome: 'done' });
+  });
+
   test('a thenable whose `then` returns nothing fails the task when it rejects', async () => {
     const { tasks } = await testApp({ providers: [Tasks] });
     expect(await tasks.work('failing-thenable')).toMatchObject({ outcome: 'archived', error: { message: 'no more' } });

@@ -36,6 +36,18 @@ export function paramMetadata(owner: object, methodName: string): Readonly<Recor
   return declared ?? UNDECORATED;
 }
 
+/**
+ * The position, from 1, of the first parameter that would get nothing: others have a decorator, and it has none. One with a default value
+ * does not count.
+ */
+export function undecorated(owner: object, methodName: string, parameters: number): number | undefined {
+  const params = paramMetadata(owner, methodName);
+  if (params === UNDECORATED) return undefined;
+  const decorated = new Set(Object.values(params).map(({ index }) => index));
+  for (let index = 0; index < parameters; index++) if (!decorated.has(index)) return index + 1;
+  return undefined;
+}
+
 /** The classes of the parameters of a method, as far as the compiler has written them down. */
 export const paramTypes = (owner: object, methodName: string): readonly unknown[] =>
   (Reflect.getMetadata(NEST_METADATA.parameterTypes, owner, methodName) ?? []) as unknown[];

@@ -3,19 +3,21 @@ import { Injectable } from '@nestjs/common';
 import { ApplicationConfig, ExternalContextCreator } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { isThenable } from '../../async.js';
-import { InvalidHandlerError, InvalidLimitKeyError } from '../../errors.js';
+import { InvalidHandlerError, InvalidLimitKeyError, RevokeTask, SkipRetry } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
 import type { SingleHandlerEntry, TaskHandlerEntry } from '../../server/index.js';
 import { limitKeyOf } from '../../task/limit-key.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import type { TaskContext } from '../../task/context.js';
+import { PostponeTask } from '../../task/postpone.js';
 import { type ReadVersions, upgraded } from '../../task/payload-versions.js';
 import { PAYLOAD_VERSION_HEADER, payloadVersion } from '../../wire/payload-version.js';
-import { bytesOfVersion, stepsInThread, wrongVersion } from '../names/nest.messages.js';
+import { bareParameter, bytesOfVersion, stepsInThread, wrongVersion } from '../names/nest.messages.js';
 import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 import { batchHandling } from './batch-handling.js';
 import { Enhancers } from './enhancers.js';
 import { ExceptionFilters } from './exception-filters.js';
+import { undecorated } from './handler-params.js';
 import { explained, GlobalEnhancers } from './global-enhancers.js';
 import { judgeFailure, recordPipeErrors, undecodable, type InvalidPayloadPolicy } from './invalid-payload.js';
 import { invokerOf } from './invoker.js';
@@ -52,6 +54,8 @@ export class TaskHandlerFactory {
   create(handler: DiscoveredHandler, settings: HandlerSettings): TaskHandlerEntry {
     const { pattern, retryDelay, isFailure, limits, versions, batch, codec = settings.codec } = handler.metadata;
     const plan = planParams(handler.owner, handler.methodName, batch !== undefined);
+    const bare = undecorated(handler.owner, handler.methodName, handler.method.length);
+    if (bare !== undefined) throw new InvalidHandlerError(bareParameter(handler.label, bare));
     const { globalEnhancers: usesGlobals } = settings;
     this.enhancers.requireReachable(handler, plan, usesGlobals);
     if (versions && plan.takesBytes) throw new InvalidHandlerError(bytesOfVersion(handler.label));
@@ -98,7 +102,7 @@ export class TaskHandlerFactory {
       try {
         payload = read(task);
         const result = await invoke(payload, task);
-        return isObservable(result) ? await lastValueFrom(result) : result; // its last value, as everywhere in Nest
+        return orThrow(isObservable(result) ? await lastValueFrom(result) : result); // its last value, as everywhere in Nest
       } catch (error) {
         const context = new TaskExecutionContext([payload, task], handler.instanceClass, handler.method);
         const failure = explained(await filters.apply(error, context, contextId), task.type);
@@ -122,7 +126,8 @@ function direct(
   const fail = (error: unknown): never => {
     throw judgeFailure(error, handler.metadata.pattern, invalidPayload);
   };
-  const settle = (result: unknown): unknown => (isObservable(result) ? lastValueFrom(result).catch(fail) : result);
+  const settle = (result: unknown): unknown =>
+    isObservable(result) ? lastValueFrom(result).then(orThrow).catch(fail) : orThrow(result);
   return (task) => {
     try {
       const returned = plan.call(instance, read(task), task);
@@ -132,6 +137,12 @@ function direct(
       return fail(error);
     }
   };
+}
+
+/** They say how the task ends: who returns one, and does not throw it, means the same. */
+function orThrow(result: unknown): unknown {
+  if (result instanceof SkipRetry || result instanceof RevokeTask || result instanceof PostponeTask) throw result;
+  return result;
 }
 
 /** What a task costs of the rate of the handler: decodes its payload, also where the handler does not. */

@@ -61,6 +61,10 @@ export const hiddenMethod = (label: string, decorator: string): string =>
 export const notAParameter = (decorator: string, what: string): string =>
   `@${decorator}() belongs on a parameter of a handler method, not on the constructor of ${what}`;
 
+export const bareParameter = (label: string, position: number): string =>
+  `${label}: parameter ${position} has no decorator, and others have one, so it would get nothing; write @Payload() or @TaskCtx() before ` +
+  'it, or leave out all decorators: then the method gets the payload and the TaskContext';
+
 export const noField = (what: string, type: string, value: string): string =>
   `${what}: @Payload with the definition of "${type}" needs the name of a field, not ${value}; @Payload() is the whole payload`;
 

@@ -1,3 +1,4 @@
+import { inspect, type InspectOptions } from 'node:util';
 import { floorSeconds } from '../../clock.js';
 import type { Lease, LeasedTask, Settlement } from '../../broker/broker.js';
 import type { Watcher } from '../../broker/links.js';
@@ -219,6 +220,11 @@ export class ActiveTask implements TaskContext {
   toJSON(): object {
     const { id, type, queue, retried, maxRetry } = this;
     return { id, type, queue, retried, maxRetry };
+  }
+
+  /** As `console.log(task)` shows it. */
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    return `TaskContext ${inspect(this.toJSON(), options)}`;
   }
 
   linkOf<K extends Watcher['k']>(kind: K): Extract<Watcher, { k: K }> | undefined {

@@ -14,6 +14,8 @@ function rawText(error: unknown): string {
   try {
     if (error instanceof Error) return String(error.message) || error.name || 'Error';
     if (typeof error === 'string') return error || 'an empty string was thrown';
+    if (typeof error === 'function') return `the class ${error.name} was thrown; throw new ${error.name}(…)`;
+    if (error === undefined) return 'undefined was thrown';
     return inspect(error, { depth: 2, maxStringLength: MAX_ERROR_LENGTH, breakLength: Infinity });
   } catch {
     return 'an error that cannot be shown';

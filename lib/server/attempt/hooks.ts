@@ -1,4 +1,4 @@
-import { watchRejection } from '../../async.js';
+import { isThenable, watchRejection } from '../../async.js';
 import type { AsynqEvents } from '../../events/events.js';
 import type { IsFailure, RetryDelay } from '../../task/context.js';
 import { defaultRetryDelay } from '../../task/retry-delay.js';
@@ -34,7 +34,8 @@ export class Hooks {
   isFailure(task: ActiveTask, error: unknown): boolean {
     const isFailure = task.handler?.isFailure ?? this.options.isFailure;
     if (!isFailure) return true;
-    return this.guard('isFailure', task, () => Boolean(this.watch('isFailure', task, isFailure(error))), true);
+    const checked = (): boolean => Boolean(this.atOnce('isFailure', task, isFailure(error), 'true or false'));
+    return this.guard('isFailure', task, checked, true);
   }
 
   /** Milliseconds until the next attempt. */
@@ -42,7 +43,7 @@ export class Hooks {
     const retryDelay = task.handler?.retryDelay ?? this.options.retryDelay;
     if (!retryDelay) return defaultRetryDelay(task.retried);
     const checked = (): number => {
-      const delay = this.watch('retryDelay', task, retryDelay(task.retried, error, task));
+      const delay = this.atOnce('retryDelay', task, retryDelay(task.retried, error, task), 'milliseconds');
       if (typeof delay === 'number' && Number.isFinite(delay)) return Math.max(0, delay);
       throw new TypeError(`retryDelay returned ${String(delay)}; it must return a number of milliseconds`);
     };
@@ -53,6 +54,11 @@ export class Hooks {
   private watch<T>(hook: string, task: ActiveTask, returned: T): T {
     watchRejection(returned, (error) => this.report(hook, task, error));
     return returned;
+  }
+
+  private atOnce<T>(hook: string, task: ActiveTask, returned: T, what: string): T {
+    if (!isThenable(this.watch(hook, task, returned))) return returned;
+    throw new TypeError(`${hook} returned a promise; it must return ${what} at once`);
   }
 
   private guard<T>(hook: string, task: ActiveTask, call: () => T, fallback: T): T {

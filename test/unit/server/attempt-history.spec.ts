@@ -226,7 +226,7 @@ describe('what is stored of an error', () => {
 
   it.each<[string, unknown, string]>([
     ['a text', 'just text', 'just text'],
-    ['nothing', undefined, 'undefined'],
+    ['nothing', undefined, 'undefined was thrown'],
     ['an error without a stack', Object.assign(new Error('bare'), { stack: undefined }), 'bare'],
     ['an error whose stack has no lines', Object.assign(new Error('bare'), { stack: 'Error: bare' }), 'bare'],
     [

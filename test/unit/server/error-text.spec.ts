@@ -15,7 +15,7 @@ describe('errorText', () => {
     ['an error without a message', new TypeError(), 'TypeError'],
     ['a string', 'plain', 'plain'],
     ['an empty string', '', 'an empty string was thrown'],
-    ['undefined', undefined, 'undefined'],
+    ['undefined', undefined, 'undefined was thrown'],
     ['null', null, 'null'],
     ['an object', { a: 1 }, '{ a: 1 }'],
     ['a number', 42, '42'],

@@ -128,7 +128,7 @@ describe('outcomes', () => {
 
   it.each([
     ['a string', 'plain text', 'plain text'],
-    ['undefined', undefined, 'undefined'],
+    ['undefined', undefined, 'undefined was thrown'],
     ['a lone surrogate', new Error('a\ud800b'), 'a\ufffdb'],
   ])('stores what was thrown: %s', async (_, thrown, text) => {
     const { server, memory, add } = rig({

@@ -249,7 +249,7 @@ describe('shutdown', () => {
             task.signal.addEventListener('abort', () => reject(task.signal.reason as ShutdownError)),
           ),
       },
-      { concurrency: 1, shutdownTimeout: 30 },
+      { concurrency: 1, shutdownTimeout: '30ms' },
     );
     const begun = next('taskStarted');
     const { id } = await add({ type: 't' });
@@ -267,7 +267,7 @@ describe('shutdown', () => {
   it('keeps the success of a handler that still finishes when asked to stop', async () => {
     const { add, server, outcomes, next } = await startRig(
       { t: (task) => new Promise((resolve) => task.signal.addEventListener('abort', () => resolve('saved'))) },
-      { shutdownTimeout: 20 },
+      { shutdownTimeout: '20ms' },
     );
     const begun = next('taskStarted');
     await add({ type: 't' });

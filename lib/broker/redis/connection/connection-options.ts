@@ -1,4 +1,5 @@
 import type { ClusterOptions, RedisOptions } from 'ioredis';
+import { isThenable } from '../../../async.js';
 import { InvalidOptionError } from '../../../errors.js';
 import { describe, rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../../../validation.js';
 import { CLUSTER_OPTION_NAMES, REDIS_OPTION_NAMES } from './ioredis-options.js';
@@ -62,6 +63,9 @@ export function planConnection(input: ConnectionInput): ConnectionPlan {
       `connection is ${describe(input)}; give a URL such as redis://localhost:6379, ioredis options, { cluster: [...] } or an ioredis client`,
     );
   }
+  if (isThenable(input)) {
+    throw new InvalidOptionError('connection is a promise; await it in the useFactory of AsynqModule.forRootAsync');
+  }
   if (isExistingClient(input)) return planFromClient(input);
   if ('cluster' in input) return planCluster(input);
   return { kind: 'options', options: checkOptions(input) };
@@ -83,7 +87,7 @@ function planFromClient(client: ExistingClient): ConnectionPlan {
 function checkOptions(input: RedisOptions | UrlInput): RedisOptions {
   rejectUnknownKeys(input, ['url', 'cluster', ...REDIS_OPTION_NAMES], 'connection option', InvalidOptionError);
   const { url, ...given } = input as Partial<UrlInput>;
-  if (url !== undefined && typeof url !== 'string') throw wrong('url', url, 'a URL such as redis://localhost:6379');
+  if ('url' in input && typeof url !== 'string') throw wrong('url', url, 'a URL such as redis://localhost:6379');
   const named = withoutUndefined(given);
   const options = url === undefined ? named : { ...parseRedisUrl(url), ...named };
   checkValues(options, 'connection');
