@@ -50,7 +50,10 @@ export class ResultTimeoutError extends AsynqError {
     readonly timeout: number,
     options?: ErrorOptions,
   ) {
-    super(`${nameOf(task)} did not end within ${Math.round(timeout) / 1000} s; it goes on`, options);
+    super(
+      `${nameOf(task)} did not end within ${Math.round(timeout) / 1000} s; it goes on (if it has not begun, AsynqInspector.explain says why)`,
+      options,
+    );
     this.queue = task.queue;
     this.id = task.id;
   }

@@ -1,6 +1,8 @@
 import { deserialize, serialize } from 'node:v8';
 import {
   type AsynqClient,
+  AsynqModule,
+  type AsynqModuleOptions,
   type AsynqScheduler,
   type Decoded,
   defineTask,
@@ -26,6 +28,13 @@ class Money {
   }
 }
 
+class Settings implements AsynqModuleOptions {
+  readonly connection = 'memory';
+  isReady(): boolean {
+    return true;
+  }
+}
+
 interface Tree {
   at: Date;
   children: Tree[];
@@ -42,6 +51,12 @@ export const kept: Decoded<{ at: Date; rates: Map<string, number> }, typeof rich
   at: new Date(),
   rates: new Map(),
 };
+
+export const configured = () => [
+  AsynqModule.forRootAsync({ useFactory: () => new Settings() }),
+  // @ts-expect-error no option
+  AsynqModule.forRootAsync({ useFactory: () => ({ connection: 'memory', prefix: 'x' }) }),
+];
 
 /** Compiles only because the lines behind the comments would not. */
 export function wrong(client: AsynqClient, scheduler: AsynqScheduler): unknown[] {
