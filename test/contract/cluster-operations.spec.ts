@@ -64,7 +64,7 @@ it('returns version, eviction policy and time of every master', async () => {
     cluster.nodes.map(({ host, port }) => `${host}:${port}`).toSorted(),
   );
   for (const { version, evictionPolicy, ahead } of info) {
-    expect(ahead).toBeCloseTo(0, -2);
+    expect(Math.abs(ahead!)).toBeLessThan(5_000); // a slow reply counts as a difference
     expect(version).toMatch(/^\d+\.\d+\.\d+$/);
     expect(evictionPolicy).toBe('noeviction');
   }

@@ -5,6 +5,7 @@ import { AsynqClient } from '../../lib/client/client.js';
 import { AsynqEvents } from '../../lib/events/events.js';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import { Relay } from '../../lib/links/relay.js';
+import type { ServerOptions } from '../../lib/server/options.js';
 import { Server } from '../../lib/server/server.js';
 import type { TaskContext } from '../../lib/task/context.js';
 import { PostponeTask } from '../../lib/task/postpone.js';
@@ -16,7 +17,11 @@ import { signal as latch } from './support.js';
 const Approval = defineSignal<{ by: string }>('approval');
 
 /** A server whose clock goes: one that has lost a wake-up rests for some milliseconds. */
-async function serve(driver: RedisDriver, handle: (task: TaskContext) => Promise<unknown>, fair: string[] = []) {
+async function serve(
+  driver: RedisDriver,
+  handle: (task: TaskContext) => Promise<unknown>,
+  { fair = [] as string[], ...options }: { fair?: string[] } & ServerOptions = {},
+) {
   const { server: redis } = driver;
   const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: redis.port }));
   for (const queue of fair) broker.fairQueues.add(queue);
@@ -28,7 +33,7 @@ async function serve(driver: RedisDriver, handle: (task: TaskContext) => Promise
     heard.fire();
   });
   const relay = new Relay(broker.links, events);
-  const server = new Server({ broker, relay, events, handlers: [{ pattern: 'do', handle }] });
+  const server = new Server({ broker, relay, events, handlers: [{ pattern: 'do', handle }], options });
   const client = new AsynqClient(broker);
   await server.start();
   onTestFinished(async () => {
@@ -55,7 +60,7 @@ describe.each(['plain', 'fair'])('in a %s queue', (kind) => {
       seen.push(await steps.run('first', () => seen.length));
       seen.push(await steps.waitFor('approved', Approval));
     };
-    const { client, until } = await serve(driver, handle, kind === 'fair' ? ['default'] : []);
+    const { client, until } = await serve(driver, handle, { fair: kind === 'fair' ? ['default'] : [] });
     const info = await client.enqueue('do', undefined);
     expect(await until(1)).toEqual(['suspended']);
     expect(await driver.redis.zscore(driver.keys.scheduled, info.id)).not.toBeNull();
@@ -79,12 +84,10 @@ it('rows end before the next one when the server shuts down, and go on elsewhere
         if (rows.length < 1_000) await new Promise((resolve) => setTimeout(resolve, 5));
       },
     );
-  const first = await serve(driver, handle);
+  const first = await serve(driver, handle, { shutdownTimeout: '10m' }); // which is not waited for
   await first.client.enqueue('do', undefined);
   await begun.fired;
-  const before = performance.now();
   await first.server.shutdown();
-  expect(performance.now() - before).toBeLessThan(5_000); // shutdownTimeout is longer
   const ended = rows.length;
   expect(ended).toBeLessThan(1_500);
   expect(await first.until(1)).toEqual(['requeued']);

@@ -204,18 +204,24 @@ export function exerciseMoving(it: DriverTest): void {
     });
 
     it('extends the lock of a unique task by its delay, and never shortens it', async ({ driver }) => {
+      /** Locks in Redis expire in real time: what is left of so many milliseconds. */
+      const expectWithin = (expiresIn: number, most: number): void => {
+        expect(expiresIn).toBeLessThanOrEqual(most);
+        expect(expiresIn).toBeGreaterThan(most - 30_000);
+      };
       await driver.add({ id: 'a', uniqueKey: LOCK }, { processAt: driver.now + 10, uniqueTtl: 60 });
       const before = (await driver.queue()).locks[LOCK]!.expiresIn;
       await reschedule(driver, ['a'], driver.now + 110);
       const longer = (await driver.queue()).locks[LOCK]!.expiresIn;
-      expect(Math.round((longer - before) / 1000)).toBe(100);
+      expectWithin(longer, before + 100_000);
       await reschedule(driver, ['a'], driver.now + 10);
-      expect(Math.round((await driver.queue()).locks[LOCK]!.expiresIn / 1000)).toBe(Math.round(longer / 1000));
+      expectWithin((await driver.queue()).locks[LOCK]!.expiresIn, longer);
       await driver.world.expireLock('default', LOCK);
       await driver.add({ id: 'b', uniqueKey: LOCK }, { uniqueTtl: 60 });
       await reschedule(driver, ['a'], driver.now + 900);
       const { owner, expiresIn } = (await driver.queue()).locks[LOCK]!;
-      expect([owner, Math.round(expiresIn / 1000)]).toEqual(['b', 60]);
+      expect(owner).toBe('b');
+      expectWithin(expiresIn, 60_000);
     });
 
     it('removes a task from its group until that time, when it joins again', async ({ driver }) => {
