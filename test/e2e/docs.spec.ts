@@ -40,7 +40,8 @@ describe.each(pages)('docs/%s', (file) => {
     const [specs, parts] = [tests.filter(isSpec), tests.filter((snippet) => !isSpec(snippet))];
     if (specs.length > 0) {
       const root = dirname(page.compiled(specs[0]!.file));
-      await writeFile(join(root, 'vitest.config.mjs'), 'export default {};'); // else Vitest takes that of this repository
+      // Else Vitest takes that of this repository. A reader's machine needs no such time, a busy one does.
+      await writeFile(join(root, 'vitest.config.mjs'), 'export default { test: { testTimeout: 60_000 } };');
       await promisify(execFile)(process.execPath, [vitest, 'run', '--root', root]);
     }
     for (const snippet of parts) await import(pathToFileURL(page.compiled(snippet.file)).href);
