@@ -74,9 +74,9 @@ export default defineConfig({
     ],
   },
   test: {
-    testTimeout: 90_000, // four browsers at a time on two slow cores need a third of it
+    testTimeout: 180_000, // attacks on all routes of the console need half of it on a core that others use, too
     setupFiles: [here('./test/support/wait-timeout.ts')],
-    hookTimeout: 60_000,
+    hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } }, // as test/support/wait-timeout.ts has it for `vi.waitFor`
     chaiConfig: { truncateThreshold: 1_000 }, // the end of a log shows what was found, not that there was something
     // Many specs mostly wait for programs they have started: more of them at once than there are cores keep these busy.
