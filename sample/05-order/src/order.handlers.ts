@@ -18,8 +18,8 @@ export class OrderHandlers {
   /** Reads what an earlier step has returned. */
   @TaskHandler(SendReceipt)
   async receipt(@Payload() { orderId }: Order, @TaskCtx() task: TaskContext): Promise<{ mailedTo: string }> {
-    const payment = await task.workflow?.result('payment', CapturePayment);
-    say(`${orderId}: a receipt for ${payment?.captureId} is sent`);
+    const { captureId } = await task.workflow.result('payment', CapturePayment);
+    say(`${orderId}: a receipt for ${captureId} is sent`);
     return { mailedTo: 'ann@example.com' };
   }
 

@@ -9,7 +9,7 @@ export const QUEUES = { orders: 'orders', imports: 'imports' } as const;
 const step = { queue: QUEUES.orders, maxRetry: 0 }; // a step that fails dies at once, so that you can rerun it
 
 export const CapturePayment = defineTask<Order, { captureId: string }>('payment:capture', step);
-export const SendReceipt = defineTask<Order & { captureId?: string }, { mailedTo: string }>('receipt:send', step);
+export const SendReceipt = defineTask<Order, { mailedTo: string }>('receipt:send', step);
 export const RenderInvoice = defineTask<Order, { pages: number }>('invoice:render', step);
 export const PackParcel = defineTask<Order, { parcelId: string }>('parcel:pack', step);
 export const CloseOrder = defineTask<Order, { closed: string }>('order:close', step);
