@@ -106,6 +106,36 @@ describe('a called task', () => {
     expect(effects()).toEqual(['before', 'undo before']);
   });
 
+  it('of a queue that is paused waits, and fails its step when the queue is deleted', async () => {
+    const { tester, inspector, lastErr } = app;
+    const { id } = await waiting((steps) => steps.call('pack', Pack, 1, { queue: 'other' }));
+    await inspector.pauseQueue('other');
+    await tester.advance('3h');
+    expect(await app.states({ queue: 'default', id })).toEqual(['before done', 'pack waiting']);
+    await inspector.deleteQueue('other', { force: true });
+    await tester.advance('3h');
+    expect(await lastErr({ queue: 'default', id })).toMatch(/that it called: deleted; undone: before$/);
+  });
+
+  it('beside a thousand others may be deleted or archived: the caller ends once all have, with the first failure', async () => {
+    const { tester, asynq, workers, inspector, lastErr } = app;
+    const names = Array.from({ length: 1_000 }, (_, n) => `c${n}`);
+    workers.work['x'] = (steps) =>
+      steps.all(Object.fromEntries(names.map((name, n) => [name, [Pack, n, { processIn: '1h' }] as const])));
+    const { queue, id } = await asynq.enqueue(Work, 'x');
+    await tester.drain();
+    for (const n of [7, 500]) await inspector.deleteTask(queue, `${id}~c${n}`);
+    for (const n of [3, 999]) await inspector.archiveTask(queue, `${id}~c${n}`);
+    await tester.advance('30m');
+    expect(await inspector.getTaskInfo(queue, id)).toMatchObject({ state: 'scheduled' });
+    await tester.advance('90m');
+    expect(workers.log).toHaveLength(996);
+    expect(await lastErr({ queue, id })).toContain(`so has the task "${id}~c3" of queue "default" that it called`);
+    const { steps } = (await inspector.steps(queue, id))!;
+    const failed = steps.filter(({ state }) => state === 'failed').map(({ name }) => name);
+    expect(failed).toEqual(['c3', 'c7', 'c500', 'c999']);
+  });
+
   it('that is run early by hand wakes its caller', async () => {
     const { id } = await calling();
     await app.inspector.runTask('default', `${id}~pack`);
