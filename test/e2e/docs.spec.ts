@@ -39,9 +39,8 @@ interface Report {
 async function runTests(root: string): Promise<Map<string, string>> {
   await writeFile(join(root, 'vitest.config.mjs'), 'export default {};'); // else Vitest takes that of this repository
   const outputFile = join(root, 'report.json');
-  const run = promisify(execFile)(process.execPath, [
-    ...[vitest, 'run', '--root', root, '--testTimeout=60000', '--reporter=json', `--outputFile=${outputFile}`],
-  ]);
+  const options = ['--testTimeout=60000', '--reporter=json', `--outputFile=${outputFile}`];
+  const run = promisify(execFile)(process.execPath, [vitest, 'run', '--root', root, ...options]);
   // One that fails ends with 1, and is in the report.
   const failure = await run.then(
     () => '',
