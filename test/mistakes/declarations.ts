@@ -83,6 +83,11 @@ export const HANDLERS: readonly Mistake[] = [
   mistake("`@TaskHandler('mail')` on a static method", () =>
     refusal(() => TaskHandler('mail')(Mails as never, 'make', { value: () => undefined })),
   ),
+  mistake("`@TaskHandler('mail')` without `experimentalDecorators`", () =>
+    refusal(() =>
+      (TaskHandler('mail') as (method: unknown, context: unknown) => void)(() => undefined, { kind: 'method' }),
+    ),
+  ),
   mistake("`@TaskHandler('mail')` on an arrow function", () =>
     refusal(() => (TaskHandler('mail') as PropertyDecorator)(Mails.prototype, 'send')),
   ),

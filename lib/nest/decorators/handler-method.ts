@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { InvalidHandlerError } from '../../errors.js';
 import { DECLARED_CLASSES_METADATA, DECLARED_METADATA, NEST_METADATA } from '../names/nest.constants.js';
-import { notAMethod, onStaticMethod, unnamedMethod } from '../names/nest.messages.js';
+import { notAMethod, onStaticMethod, standardDecorators, unnamedMethod } from '../names/nest.messages.js';
 
 /** `Class.method`, for messages. */
 export const nameOf = (target: object, key: string | symbol | undefined): string => {
@@ -16,6 +16,7 @@ export function requireMethod(
   key: string | symbol | undefined,
   descriptor?: PropertyDescriptor,
 ): object {
+  if (typeof key === 'object') throw new InvalidHandlerError(standardDecorators(decorator)); // the context of TC39
   const what = nameOf(target, key);
   if (typeof descriptor?.value !== 'function') throw new InvalidHandlerError(notAMethod(what, decorator));
   if (typeof target === 'function') throw new InvalidHandlerError(onStaticMethod(what, decorator));

@@ -48,6 +48,10 @@ export const notATask = (what: string, value: string): string =>
 export const notAMethod = (what: string, decorator: string): string =>
   `${what}: @${decorator} belongs on a method of a provider or controller, not on a class, a property or an accessor`;
 
+export const standardDecorators = (decorator: string): string =>
+  `@${decorator} is called as a standard decorator, which Nest does not know; set experimentalDecorators and emitDecoratorMetadata in ` +
+  'tsconfig.json, and have your test runner read them (Vitest: SWC)';
+
 export const onStaticMethod = (what: string, decorator: string): string =>
   `${what}: @${decorator} cannot be on a static method, which has no provider to run on; make it an instance method`;
 
