@@ -94,6 +94,7 @@ async function onPostgres(port: number, database: string, statements: readonly s
 
 /** The same for MariaDB, whose log is 96 MB otherwise. */
 const UNSYNCED_INNODB = [
+  '--debug-no-sync',
   '--innodb-flush-method=nosync',
   '--innodb-flush-log-at-trx-commit=2',
   '--skip-innodb-doublewrite',
