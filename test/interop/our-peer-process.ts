@@ -87,7 +87,8 @@ const joinPayloads = (type: string): TaskAggregatorEntry => {
   };
 };
 
-const serve = async ({ name = '', retryDelay = 0, behaviours, aggregateTo, ...options }: SentServe): Promise<void> => {
+const serve = async (sent: SentServe): Promise<void> => {
+  const { name = '', retryDelay = 0, behaviours, aggregateTo, shutdownTimeout, ...options } = sent;
   const handlers = Object.entries(behaviours).map(([pattern, steps]) => ({
     pattern,
     handle: (task: TaskContext) => attempt(task, name, steps, gates, emit),
@@ -99,7 +100,12 @@ const serve = async ({ name = '', retryDelay = 0, behaviours, aggregateTo, ...op
     broker,
     handlers,
     aggregators,
-    options: { ...options, retryDelay: () => retryDelay, onError },
+    options: {
+      ...options,
+      retryDelay: () => retryDelay,
+      onError,
+      ...(shutdownTimeout !== undefined && { shutdownTimeout: `${shutdownTimeout}ms` }), // a small number is taken for seconds
+    },
   });
   for (const event of TROUBLE) server.events.on(event, (details) => complain(event, details));
   servers.set(name, server);
