@@ -23,7 +23,7 @@ class Handlers {
   idle(): void {}
 
   @TaskHandler('ours:slow')
-  slow(_payload: unknown, @TaskCtx() task: TaskContext): Promise<void> {
+  slow(@TaskCtx() task: TaskContext): Promise<void> {
     const { signal } = task;
     task.progress(0.4, 'page 2 of 5');
     return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));

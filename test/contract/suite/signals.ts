@@ -64,7 +64,7 @@ export function exerciseSignals(it: DriverTest): void {
         ? client.signal(definition, { key: '7' }, Approval, { by: 'anna' })
         : client.signal({ queue: 'default', id: '7' }, Approval, { by: 'anna' });
       await expect(early).rejects.toThrow(TaskNotFoundError);
-      await expect(early).rejects.toThrow(/^task not found: (id|key)=".*", queue="default"$/);
+      await expect(early).rejects.toThrow(/^task not found: (id|key)=".*", queue="default"; /);
       const { send } = await ordered(driver, definition);
       await driver.settle(done(await driver.takeOne()));
       await expect(send()).rejects.toThrow(TaskNotFoundError);
