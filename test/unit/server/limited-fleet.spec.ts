@@ -8,6 +8,8 @@ import type { TaskLimits } from '../../../lib/task/limits.js';
 import { fairHeader, request } from '../../support/messages.js';
 import { manualClock, turn } from '../../support/server-rig.js';
 
+/** By how much the clock moves, at most, in one step: also between a look of a server at it and the start of the handler. */
+const STEP_MS = 20;
 const [MAX, WINDOW, TOKENS, KEYS, TASKS, FAULTS] = [5, 1_000, 3, 4, 160, 12];
 /** After this time, by the clock of the test, a task that has not run never will. */
 const PATIENCE_MS = 600_000;
@@ -134,20 +136,27 @@ class Fleet {
     await Promise.race([server.start(), this.pass(2_000)]);
   }
 
+  /** Servers without the handler retry them again and again. */
   async add(count: number): Promise<void> {
     const requests = Array.from({ length: count }, () => {
       const key = `k${this.made % KEYS}`;
       const headers = this.kind.isFair
         ? fairHeader(key, { rate: MAX, window: WINDOW, concurrency: TOKENS })
         : undefined;
-      return request({ id: `t${this.made++}`, type: 't', payload: Buffer.from(key), ...(headers && { headers }) });
+      return request({
+        id: `t${this.made++}`,
+        type: 't',
+        maxRetry: 10_000,
+        payload: Buffer.from(key),
+        ...(headers && { headers }),
+      });
     });
     await this.memory.producer.enqueue('default', requests);
   }
 
   async step(): Promise<void> {
     const { clock } = this;
-    clock.moveTo(Math.min(clock.nextDue() ?? Infinity, clock.now() + 20));
+    clock.moveTo(Math.min(clock.nextDue() ?? Infinity, clock.now() + STEP_MS));
     await turn(3);
   }
 
@@ -195,7 +204,10 @@ class Fleet {
       },
       async () => {
         const status = await memory.administration.deleteQueue('default', { force: true });
-        if (status === 'deleted') for (let number = 0; number < this.made; number++) this.gone.add(`t${number}`);
+        if (status === 'deleted') {
+          for (let number = 0; number < this.made; number++) this.gone.add(`t${number}`);
+          if (this.kind.isFair) this.starts.clear(); // what was counted of its keys goes with the queue
+        }
         await this.add(40);
       },
       async () => {
@@ -245,7 +257,8 @@ describe('a fleet whose servers are killed, stand still and are replaced, while 
     if (kind.most !== undefined) expect(one.most).toBe(kind.most);
     for (const times of kind.hasRate ? one.starts.values() : []) {
       times.sort((a, b) => a - b);
-      for (let at = MAX; at < times.length; at++) expect(times[at]! - times[at - MAX]!).toBeGreaterThanOrEqual(WINDOW);
+      for (let at = MAX; at < times.length; at++)
+        expect(times[at]! - times[at - MAX]!).toBeGreaterThanOrEqual(WINDOW - 2 * STEP_MS);
     }
   });
 });
