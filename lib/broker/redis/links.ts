@@ -78,10 +78,9 @@ export class RedisLinks implements LinksRole {
     private readonly list: (queue: string) => Promise<void> | undefined,
   ) {
     const add = (place: string) => connections.run('produce', 'SADD', (client) => client.sadd(keyspace.linked, place));
-    this.registrar = new QueueRegistrar(clock, (place) => persist(() => add(place)));
+    this.registrar = new QueueRegistrar(connections, clock, (place) => persist(() => add(place)));
     connections.onStateChange((purpose, state) => {
       if (purpose === 'monitor' && state === 'lost') this.doubt();
-      if (purpose === 'produce' && state === 'ready') this.registrar.listAgain();
     });
   }
 

@@ -54,10 +54,7 @@ export class RedisProducer implements ProducerRole {
   ) {
     const list = (queue: string) => connections.run('produce', 'SADD', (client) => client.sadd(keyspace.queues, queue));
     this.acknowledgements = new Acknowledgements(connections);
-    this.registrar = new QueueRegistrar(clock, (queue) => persist(() => list(queue)));
-    connections.onStateChange((purpose, state) => {
-      if (purpose === 'produce' && state === 'ready') this.registrar.listAgain();
-    });
+    this.registrar = new QueueRegistrar(connections, clock, (queue) => persist(() => list(queue)));
   }
 
   async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.js';
+import type { RedisConnections } from './connection/connections.js';
 
 /**
  * How long a queue counts as listed. Redis may lose the list (a flush, a failover), and others may
@@ -19,10 +20,16 @@ interface Registration {
 export class QueueRegistrar {
   private readonly queues = new Map<string, Registration>();
 
+  /** @param list goes by the connections for `produce` */
   constructor(
+    connections: RedisConnections,
     private readonly clock: Clock,
     private readonly list: (queue: string) => Promise<unknown>,
-  ) {}
+  ) {
+    connections.onStateChange((purpose, state) => {
+      if (purpose === 'produce' && state === 'ready') this.listAgain();
+    });
+  }
 
   /**
    * Lists the queue when that is due. Returns a promise while this process has never listed the
@@ -47,7 +54,7 @@ export class QueueRegistrar {
    * The connection is back, to a Redis that may have lost the list: what was listed of late is listed again at once, as the next
    * call for it may have passed already, or never come.
    */
-  listAgain(): void {
+  private listAgain(): void {
     for (const [queue, known] of this.queues) {
       if (known.underWay || !this.isListed(known)) continue;
       known.at = undefined;
