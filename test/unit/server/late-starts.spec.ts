@@ -7,6 +7,7 @@ import type { ServerOptions } from '../../../lib/server/options.js';
 import { Server } from '../../../lib/server/server.js';
 import type { TaskContext } from '../../../lib/task/context.js';
 import { fairHeader, request } from '../../support/messages.js';
+import { numbers } from '../../support/numbers.js';
 import { manualClock, turn } from '../../support/server-rig.js';
 
 const [MAX, WINDOW, KEYS, ROUNDS] = [5, 400, 5, 40];
@@ -15,12 +16,6 @@ const SLOW_CALLS = new Set(['exchange', 'takeStarts', 'takeCosts']);
 const servers: Server[] = [];
 
 afterEach(() => servers.splice(0));
-
-/** Numbers from 0 to 1, the same in each run. */
-function numbers(seed: number): () => number {
-  let state = seed;
-  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
-}
 
 /** A broker whose replies come late: some by a few milliseconds, and one of ten by up to 300. */
 function slow(memory: MemoryBroker, clock: ManualClock, random: () => number): Broker {

@@ -6,6 +6,7 @@ import { Server } from '../../../lib/server/server.js';
 import type { TaskContext } from '../../../lib/task/context.js';
 import type { TaskLimits } from '../../../lib/task/limits.js';
 import { fairHeader, request } from '../../support/messages.js';
+import { numbers } from '../../support/numbers.js';
 import { manualClock, turn } from '../../support/server-rig.js';
 
 /** By how much the clock moves, at most, in one step: also between a look of a server at it and the start of the handler. */
@@ -15,12 +16,6 @@ const [MAX, WINDOW, TOKENS, KEYS, TASKS, FAULTS] = [5, 1_000, 3, 4, 160, 12];
 const PATIENCE_MS = 600_000;
 
 const ROLES = ['producer', 'consumer', 'maintenance', 'monitoring', 'limiting', 'listing', 'seats'] as const;
-
-/** Numbers from 0 to 1, the same in each run. */
-function numbers(seed: number): () => number {
-  let state = seed;
-  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
-}
 
 /** One process: a dead one makes no call and hears of none, one that stands still does so later. */
 interface Life {
